@@ -1,0 +1,200 @@
+"""The native engine. Private: use :mod:`memkura`, which adds embedders, typing and defaults."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, final
+
+Json = Any
+
+@final
+class Memory:
+    """One remembered row as it stood when it was read. Frozen; fields are built when read."""
+
+    memory_id: Final[str]
+    context_id: Final[str]
+    type: Final[str]
+    scope: Final[str | None]
+    key: Final[str | None]
+    summary: Final[str]
+    content: Final[str | None]
+    tags: Final[tuple[str, ...]]
+    metadata: Final[dict[str, Json]]
+    delivery_mode: Final[str]
+    trigger: Final[dict[str, Json] | None]
+    importance: Final[float]
+    confidence: Final[float]
+    proof: Final[str | None]
+    status: Final[str]
+    source_type: Final[str]
+    trust_tier: Final[str]
+    derived_from: Final[tuple[str, ...]]
+    superseded_by: Final[str | None]
+    session: Final[str | None]
+    event_time: Final[datetime | None]
+    expires_at: Final[datetime | None]
+    created_at: Final[datetime]
+    updated_at: Final[datetime]
+    last_seen: Final[datetime | None]
+    access_count: Final[int]
+    decay_rate: Final[float]
+    version: Final[int]
+    embedded: Final[bool]
+    def as_dict(self) -> dict[str, Json]: ...
+
+@final
+class Hit:
+    """One result of a recall: the memory's fields, and why it is here."""
+
+    memory_id: Final[str]
+    context_id: Final[str]
+    type: Final[str]
+    scope: Final[str | None]
+    key: Final[str | None]
+    summary: Final[str]
+    content: Final[str | None]
+    tags: Final[tuple[str, ...]]
+    metadata: Final[dict[str, Json]]
+    importance: Final[float]
+    confidence: Final[float]
+    source_type: Final[str]
+    trust_tier: Final[str]
+    session: Final[str | None]
+    event_time: Final[datetime | None]
+    created_at: Final[datetime]
+    updated_at: Final[datetime]
+    score: Final[float]
+    evidence: Final[tuple[str, ...]]
+    explanation: Final[dict[str, Json]]
+    memory: Final[Memory]
+    def as_dict(self) -> dict[str, Json]: ...
+
+@final
+class Receipt:
+    """What one write did."""
+
+    memory_id: Final[str]
+    created: Final[bool]
+    version: Final[int]
+    duplicates: Final[tuple[str, ...]]
+    warnings: Final[tuple[str, ...]]
+    embedded: Final[bool]
+
+@final
+class Engine:
+    """One open store."""
+
+    @staticmethod
+    def open(
+        path: str,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        durability: str = "power_loss",
+        busy_timeout: float = 30.0,
+        create: bool = True,
+        embedder: tuple[str, int] | None = None,
+    ) -> Engine: ...
+    def close(self) -> None: ...
+    def suspend(self) -> None: ...
+    def resume(self) -> None: ...
+    def remember(
+        self,
+        draft: Mapping[str, Json],
+        *,
+        embedding: object = None,
+        embedding_error: str | None = None,
+        door: str = "python",
+    ) -> Receipt: ...
+    def remember_many(
+        self,
+        drafts: Sequence[Mapping[str, Json]],
+        *,
+        embeddings: Sequence[object] | None = None,
+        embedding_errors: Sequence[str | None] | None = None,
+        door: str = "python",
+    ) -> list[Receipt]: ...
+    def update(
+        self,
+        context_id: str,
+        memory_id: str,
+        changes: Mapping[str, Json],
+        *,
+        embedding: object = None,
+        embedding_error: str | None = None,
+        door: str = "python",
+    ) -> Receipt: ...
+    def forget(
+        self,
+        context_id: str,
+        *,
+        memory_ids: Sequence[str] | None = None,
+        filters: Mapping[str, Json] | None = None,
+        everything: bool = False,
+        purge: bool = False,
+    ) -> list[str]: ...
+    def get(
+        self,
+        context_id: str,
+        *,
+        memory_id: str | None = None,
+        key: str | None = None,
+        scope: str | None = None,
+    ) -> Memory | None: ...
+    def list(
+        self,
+        context_id: str,
+        *,
+        filters: Mapping[str, Json] | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        order: str = "created_at",
+        descending: bool = False,
+    ) -> list[Memory]: ...
+    def count(self, context_id: str, *, filters: Mapping[str, Json] | None = None) -> int: ...
+    def history(self, context_id: str, memory_id: str) -> list[dict[str, Json]]: ...
+    def recall(
+        self,
+        context_id: str,
+        query: str | None = None,
+        *,
+        embedding: object = None,
+        k: int = 10,
+        offset: int = 0,
+        filters: Mapping[str, Json] | None = None,
+        legs: Sequence[str] | None = None,
+        as_of: datetime | None = None,
+        min_similarity: float | None = None,
+        fusion: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        freshness: str | None = None,
+        neighbours: bool = True,
+        include_superseded: bool = False,
+        explain: bool = False,
+    ) -> tuple[list[Hit], dict[str, Json]]: ...
+    def explain(
+        self,
+        context_id: str,
+        memory_id: str,
+        query: str | None = None,
+        *,
+        embedding: object = None,
+        filters: Mapping[str, Json] | None = None,
+    ) -> dict[str, Json]: ...
+    def create_context(self, context_id: str, *, origin: str = "trusted") -> None: ...
+    def contexts(self) -> list[dict[str, Json]]: ...
+    def embedder(self) -> dict[str, Json] | None: ...
+    def begin_reindex(self, embedder_id: str, dim: int) -> dict[str, Json]: ...
+    def pending_embeddings(
+        self, *, limit: int = 256, after: int = 0
+    ) -> list[tuple[int, int, str]]: ...
+    def store_embeddings(self, items: Sequence[tuple[int, int, object]]) -> int: ...
+    def fail_embeddings(self, items: Sequence[tuple[int, int]], reason: str) -> None: ...
+    def finish_reindex(self) -> dict[str, Json]: ...
+    def compact(self) -> dict[str, Json]: ...
+    def maintain(self) -> dict[str, Json]: ...
+    def stats(self, context_id: str | None = None) -> dict[str, Json]: ...
+
+def build_info() -> dict[str, str]: ...
+def limits() -> dict[str, int]: ...
+def embedding_text(summary: str, content: str | None) -> str: ...
+def split_for_embedding(text: str) -> list[str]: ...
+def vector_problem(vector: object, dim: int) -> str | None: ...
