@@ -1,1 +1,3 @@
 //! memkura-index.
+
+pub mod vector;
