@@ -14,7 +14,7 @@ use crate::bits::Bits;
 use crate::facets::Facets;
 use crate::keys::Keys;
 use crate::sessions::Sessions;
-use crate::text::{Sealed, TextIndex};
+use crate::text::{Sealed, SealedDocument, TextIndex};
 use crate::tokens::analyse_document;
 use crate::vector::Vectors;
 
@@ -195,11 +195,40 @@ impl Partition {
     /// # Errors
     /// When it cannot be written.
     pub fn seal(&self, folder: Option<&Path>) -> Result<Sealed, IndexError> {
-        let documents = self.text.forward(|ordinal| {
+        let documents = self.text.extract(&self.live)?.into_iter().map(|(ordinal, text)| {
             let column = &self.columns[ordinal as usize];
-            (column.row, column.version)
+            (SealedDocument { row: column.row, version: column.version, length: text.length }, text.terms)
         });
-        Sealed::write(folder, documents?)
+        Sealed::write(folder, documents.collect())
+    }
+
+    /// Puts a sealed part made by [`Partition::seal`] in the place of both text parts. Texts that changed while it was
+    /// being written stay fresh.
+    ///
+    /// # Errors
+    /// When the old sealed part cannot be read; nothing has changed then.
+    pub fn take_sealed(&mut self, sealed: Sealed) -> Result<(), IndexError> {
+        let by_row: HashMap<(i64, i64), u32> = sealed
+            .documents()
+            .iter()
+            .enumerate()
+            .map(|(at, document)| ((document.row, document.version), at as u32))
+            .collect();
+        let document_of = |ordinal: u32| {
+            let column = &self.columns[ordinal as usize];
+            by_row.get(&(column.row, column.version)).copied()
+        };
+        let left = self.live.iter().filter(|ordinal| document_of(*ordinal).is_none()).collect();
+        let left = self.text.extract(&left)?;
+        let mut text = TextIndex::with_sealed(sealed);
+        for ordinal in &self.live {
+            if let Some(document) = document_of(ordinal) {
+                text.adopt(ordinal, document);
+            }
+        }
+        left.into_iter().for_each(|(ordinal, analysed)| text.put(ordinal, &analysed));
+        self.text = text;
+        Ok(())
     }
 
     /// The ordinal of a row, if the partition has ever seen it.

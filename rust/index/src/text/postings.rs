@@ -1,10 +1,12 @@
 //! Both parts as one index: documents go in and out, a search walks both.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
 
 use super::fresh::Fresh;
 use super::score::{NEIGHBOUR_SHARES, QUERY_TERMS_MAX, TermShare, TextScores, density, openness, share, worth};
-use super::sealed::{Forward, Sealed, SealedDocument};
+use super::sealed::Sealed;
 use crate::IndexError;
 use crate::bits::Bits;
 use crate::sessions::Sessions;
@@ -62,28 +64,10 @@ impl TextIndex {
         }
     }
 
-    /// Memories that have a text here.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.live
-    }
-
-    /// Whether no memory has a text here.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.live == 0
-    }
-
     /// Documents in the fresh part, and in the sealed one, dead ones included.
     #[must_use]
     pub fn parts(&self) -> (usize, usize) {
         (self.fresh.documents(), self.sealed.as_ref().map_or(0, |sealed| sealed.documents().len()))
-    }
-
-    /// The sealed part's documents.
-    #[must_use]
-    pub fn sealed_documents(&self) -> &[SealedDocument] {
-        self.sealed.as_ref().map_or(&[], Sealed::documents)
     }
 
     /// Scores every memory of `mask` that shares a term with the query.
@@ -142,37 +126,28 @@ impl TextIndex {
         Ok(shares)
     }
 
-    /// Everything that is live, ready to be sealed: documents in the order of memories, with `row_of` naming their rows.
+    /// The texts of the memories in `wanted` that are live, as they were analysed, in the order of ordinals.
     ///
     /// # Errors
     /// When the sealed part cannot be read.
-    pub fn forward(&self, row_of: impl Fn(u32) -> (i64, i64)) -> Result<Forward, IndexError> {
-        let is_live = |document: u32| self.owner(document).is_some();
+    pub fn extract(&self, wanted: &RoaringBitmap) -> Result<Vec<(u32, Analysed)>, IndexError> {
+        let is_wanted = |document: u32| self.owner(document).is_some_and(|ordinal| wanted.contains(ordinal));
         let mut texts = match &self.sealed {
-            Some(sealed) => sealed.forward(&is_live)?,
-            None => std::collections::BTreeMap::new(),
+            Some(sealed) => sealed.forward(&is_wanted)?,
+            None => BTreeMap::new(),
         };
         for (term, postings) in self.fresh.terms() {
-            for &(document, frequency) in postings.iter().filter(|(document, _)| is_live(*document)) {
+            for &(document, frequency) in postings.iter().filter(|(document, _)| is_wanted(*document)) {
                 texts.entry(document).or_default().push((term.to_owned(), frequency));
             }
         }
-        let live = self.current.iter().enumerate().filter(|(_, document)| **document != NONE);
-        let forward = live.map(|(ordinal, &document)| {
-            let (row, version) = row_of(ordinal as u32);
+        let live = wanted.iter().filter_map(|ordinal| Some((ordinal, *self.current.get(ordinal as usize)?)));
+        let extracted = live.filter(|(_, document)| *document != NONE).map(|(ordinal, document)| {
             let mut terms = texts.remove(&document).unwrap_or_default();
             terms.sort_unstable();
-            (SealedDocument { row, version, length: self.lengths[document as usize] }, terms)
+            (ordinal, Analysed { terms, length: self.lengths[document as usize] })
         });
-        Ok(forward.collect())
-    }
-
-    /// Writes `documents` as a sealed part, into `folder` or into memory.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn seal(folder: Option<&Path>, documents: Forward) -> Result<Sealed, IndexError> {
-        Sealed::write(folder, documents)
+        Ok(extracted.collect())
     }
 
     fn own(&mut self, ordinal: u32, document: u32) {

@@ -84,12 +84,6 @@ impl TextScores {
         found.sort_unstable_by(order);
         found
     }
-
-    /// How many memories match.
-    #[must_use]
-    pub fn matches(&self) -> usize {
-        self.admitted.len()
-    }
 }
 
 /// Most terms of a query that are scored: the rarest. A pasted page asks for no more than this many words can tell.

@@ -155,6 +155,9 @@ impl Sealed {
             .filter(|document| keep(*document))
             .map(|document| (document, Vec::new()))
             .collect();
+        if forward.is_empty() {
+            return Ok(forward);
+        }
         let mut terms = self.postings.terms().stream()?;
         while terms.advance() {
             let term = String::from_utf8_lossy(terms.key()).into_owned();
