@@ -86,7 +86,7 @@ mod tests {
         // Nothing depends on hash order.
         let mut tally = Tally::default();
         for term in ["b", "a", "b", "c"] {
-            tally.add(Kind::Word, term);
+            tally.add(Kind::Lone, term);
         }
         let terms: Vec<_> = tally
             .into_terms()
