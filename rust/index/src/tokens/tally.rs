@@ -83,7 +83,7 @@ mod tests {
         // Nothing depends on hash order.
         let mut tally = Tally::default();
         for term in ["b", "a", "b", "c"] {
-            tally.add(Kind::Word, term);
+            tally.add(Kind::Lone, term);
         }
         let terms: Vec<_> = tally.into_terms().map(|(term, seen)| (term, seen.count)).collect();
         assert_eq!(terms, [("b".to_owned(), 2), ("a".to_owned(), 1), ("c".to_owned(), 1)]);
