@@ -39,7 +39,7 @@ pub use error::EngineError;
 pub use explain::Explanation;
 pub use forget::Selection;
 pub use memkura_index::ListOrder;
-pub use memkura_store::{Durability, Options as RecordOptions, Revision, sqlite_version};
+pub use memkura_store::{Durability, Options as RecordOptions, Revision, StoreError, sqlite_version};
 pub use open::{Engine, OpenOptions};
 pub use read::Page;
 pub use recall::{Hit, Legs, Recall, Recalled};

@@ -119,7 +119,7 @@ impl Partition {
                 vector_rank: legs.vector_ranks.get(ordinal).copied(),
             })
             .collect();
-        let relevance = fuse(query.fusion, legs.weights(query.weights), f64::from(legs.text.mass()), &signals);
+        let relevance = fuse(query.fusion, legs.weights(query.weights), &signals);
         let found = pool.iter().enumerate().map(|(at, &ordinal)| {
             let column = &self.columns[ordinal as usize];
             let ageing = Ageing::new(query.curve, column.decay_rate, column.fresh_from, query.now, column.importance);

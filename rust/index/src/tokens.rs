@@ -94,10 +94,7 @@ impl Kind {
 
     /// Whether the term lengthens the document.
     fn has_length(self) -> bool {
-        matches!(
-            self,
-            Kind::Word { part: false, .. } | Kind::Character | Kind::Lone
-        )
+        matches!(self, Kind::Word { part: false, .. } | Kind::Character | Kind::Lone)
     }
 }
 

@@ -1,1 +1,12 @@
-//! memkura-py.
+//! The door between Python and memkura: reads arguments, lets go of the interpreter, calls one verb, converts the answer.
+//!
+//! Nothing with an invariant lives here, and nothing that calls the user's own Python but the clock.
+
+mod arguments;
+mod clock;
+mod embedding;
+mod engine;
+mod error;
+mod memory;
+mod module;
+mod values;

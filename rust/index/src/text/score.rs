@@ -2,9 +2,9 @@
 
 /// Saturation of a term in a document of length zero. With [`SATURATION_PER_TOKEN`] it takes the place of BM25's `k1`
 /// and `b` (Robertson and Zaragoza 2009, §3.4) without the average length, which one long memory would move for all.
-pub const SATURATION: f32 = 0.5;
+pub const SATURATION: f32 = 0.6;
 /// How much slower a term saturates for each token of the document.
-pub const SATURATION_PER_TOKEN: f32 = 0.012;
+pub const SATURATION_PER_TOKEN: f32 = 0.014;
 /// Exponent on the inverse document frequency: rare words decide a little more than in plain BM25.
 pub const RARITY_EXPONENT: f32 = 1.2;
 /// What a neighbouring turn's words count, at distance one and two.

@@ -115,12 +115,7 @@ fn hidden_characters_do_not_hide_words() {
 #[test]
 fn a_word_and_its_stem_weigh_as_one_word() {
     // English is not louder than other scripts, and saying a word twice does not double it.
-    let weight = |query: &str| {
-        analyse_query(query)
-            .iter()
-            .map(|asked| asked.weight)
-            .sum::<f32>()
-    };
+    let weight = |query: &str| analyse_query(query).iter().map(|asked| asked.weight).sum::<f32>();
     assert!((weight("painting") - 1.0).abs() < 1e-6);
     assert!((weight("größe") - 1.0).abs() < 1e-6);
     assert!((weight("größe größe") - 1.0 - 2.0_f32.ln()).abs() < 1e-6);

@@ -62,13 +62,7 @@ fn emit_name(name: &str, emit: &mut dyn FnMut(Kind, &str)) {
 fn emit_word(word: &str, part: bool, emit: &mut dyn FnMut(Kind, &str)) {
     let word = fold_case(word);
     let stem = stem(&word);
-    emit(
-        Kind::Word {
-            stemmed: stem.is_some(),
-            part,
-        },
-        &word,
-    );
+    emit(Kind::Word { stemmed: stem.is_some(), part }, &word);
     if let Some(stem) = stem {
         emit(Kind::Stem, &format!("{STEM_MARK}{stem}"));
     }

@@ -46,3 +46,9 @@ pub use limits::{DIMENSIONS_MAX, ORDINAL_MAX};
 pub use plan::{Plan, Tier};
 pub use unit::{UnitQuery, normalise};
 pub use vectors::{Search, Vectors};
+
+/// The instruction set that this processor's kernels were chosen for.
+#[must_use]
+pub fn kernel_name() -> &'static str {
+    kernels::kernels().name
+}

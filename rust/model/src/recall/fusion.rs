@@ -5,8 +5,7 @@ use crate::{Invalid, InvalidKind};
 /// Ways to make one order of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fusion {
-    /// By how strong each leg's evidence is: the share of the query's worth that the words matched, and where the cosine
-    /// lies between the weakest and the strongest candidate.
+    /// By how far a candidate stands out in each leg: its score less the candidates' mean, in their standard deviations.
     #[default]
     Score,
     /// By rank alone: `Σ weight / (60 + rank)` (Cormack, Clarke and Büttcher 2009).
@@ -44,7 +43,7 @@ impl Weights {
     #[must_use]
     pub const fn of(fusion: Fusion) -> Self {
         match fusion {
-            Fusion::Score => Self { text: 0.4, vector: 0.6 },
+            Fusion::Score => Self { text: 0.35, vector: 0.65 },
             Fusion::Rrf => Self { text: 1.0, vector: 1.0 },
         }
     }
@@ -84,30 +83,52 @@ pub struct Candidate {
     pub vector_rank: Option<usize>,
 }
 
-/// The relevance of each candidate, from 0 up to 1. `mass` is the text score that no memory can exceed.
+/// Standard deviations below the candidates' mean at which relevance is 0. What lies between keeps its distances, so
+/// that age and importance weigh alike at the top and in the middle.
+const FLOOR: f64 = 4.0;
+
+/// The relevance of each candidate: 0.5 for the average one under [`Fusion::Score`], never negative.
 #[must_use]
-pub fn fuse(fusion: Fusion, weights: Weights, mass: f64, candidates: &[Candidate]) -> Vec<f64> {
+pub fn fuse(fusion: Fusion, weights: Weights, candidates: &[Candidate]) -> Vec<f64> {
     match fusion {
-        Fusion::Score => fuse_scores(weights, mass, candidates),
+        Fusion::Score => fuse_scores(weights, candidates),
         Fusion::Rrf => candidates.iter().map(|candidate| reciprocal(weights, candidate)).collect(),
     }
 }
 
-fn fuse_scores(weights: Weights, mass: f64, candidates: &[Candidate]) -> Vec<f64> {
+fn fuse_scores(weights: Weights, candidates: &[Candidate]) -> Vec<f64> {
+    let text = Spread::of(candidates.iter().map(|candidate| candidate.text));
+    let vector = Spread::of(candidates.iter().filter_map(|candidate| candidate.vector));
     let total = weights.text + weights.vector;
-    let cosines = || candidates.iter().filter_map(|candidate| candidate.vector);
-    let (low, high) = (cosines().fold(f64::INFINITY, f64::min), cosines().fold(f64::NEG_INFINITY, f64::max));
-    let spread = high - low;
     let fused = candidates.iter().map(|candidate| {
-        let text = if mass > 0.0 { candidate.text / mass } else { 0.0 };
-        let vector = match candidate.vector {
-            Some(cosine) if spread > 0.0 => (cosine - low) / spread,
-            Some(_) => 1.0,
-            None => 0.0,
-        };
-        (weights.text * text + weights.vector * vector) / total
+        // Without a vector nothing is known of its meaning: it stands where the average one does.
+        let vector = candidate.vector.map_or(0.0, |cosine| vector.deviations(cosine));
+        let standing = (weights.text * text.deviations(candidate.text) + weights.vector * vector) / total;
+        ((standing + FLOOR) / (2.0 * FLOOR)).max(0.0)
     });
     fused.collect()
+}
+
+/// Where scores of one leg lie.
+struct Spread {
+    mean: f64,
+    deviation: f64,
+}
+
+impl Spread {
+    fn of(scores: impl Iterator<Item = f64> + Clone) -> Self {
+        let count = scores.clone().count().max(1) as f64;
+        let mean = scores.clone().sum::<f64>() / count;
+        let variance = scores.map(|score| (score - mean).powi(2)).sum::<f64>() / count;
+        Self { mean, deviation: variance.sqrt() }
+    }
+
+    /// How many standard deviations `score` lies above the mean. Scores that are all alike say nothing.
+    fn deviations(&self, score: f64) -> f64 {
+        /// Below this, a spread is rounding.
+        const NOTHING: f64 = 1e-9;
+        if self.deviation < NOTHING { 0.0 } else { (score - self.mean) / self.deviation }
+    }
 }
 
 /// Scaled so that first place in both legs is 1.
@@ -133,7 +154,7 @@ mod tests {
     fn reciprocal_rank_is_the_formula() {
         let both = Candidate { text_rank: Some(1), vector_rank: Some(1), ..Candidate::default() };
         let text_only = Candidate { text_rank: Some(3), ..Candidate::default() };
-        let fused = fuse(Fusion::Rrf, EVEN, 0.0, &[both, text_only]);
+        let fused = fuse(Fusion::Rrf, EVEN, &[both, text_only]);
         close(fused[0], 1.0);
         close(fused[1], 61.0 / 63.0 / 2.0);
     }
@@ -144,9 +165,8 @@ mod tests {
         let word = Candidate { text: 5.0, vector: Some(0.1), ..Candidate::default() };
         let near = Candidate { text: 0.0, vector: Some(0.2), ..Candidate::default() };
         let nothing = Candidate { vector: Some(0.1), ..Candidate::default() };
-        let fused = fuse(Fusion::Score, EVEN, 5.0, &[word, near, nothing]);
-        close(fused[0], 0.5);
-        assert!(fused[0] > fused[2]);
+        let fused = fuse(Fusion::Score, EVEN, &[word, near, nothing]);
+        assert!(fused[0] > fused[2] && fused[1] > fused[2]);
     }
 
     /// One candidate alone, equal cosines and missing legs give finite scores.
@@ -154,7 +174,7 @@ mod tests {
     fn odd_pools_give_finite_scores() {
         let candidate = Candidate { vector: Some(0.3), ..Candidate::default() };
         for pool in [vec![candidate], vec![candidate, candidate], vec![Candidate::default()]] {
-            assert!(fuse(Fusion::Score, EVEN, 0.0, &pool).iter().all(|score| (0.0..=1.0).contains(score)));
+            fuse(Fusion::Score, EVEN, &pool).into_iter().for_each(|score| close(score, 0.5));
         }
     }
 

@@ -1,0 +1,468 @@
+//! `memkura._core.Engine`: each method reads its arguments, lets go of the interpreter, calls one verb, converts the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memkura_engine::{Durability, Embedding, Engine, EngineError, OpenOptions, Page, RecordOptions, ReindexProgress};
+use memkura_model::limits::BUSY_TIMEOUT_SECONDS_MAX;
+use memkura_model::{Invalid, MemoryId, Timestamp};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::arguments::{self, RecallArguments, count, door, draft, filter, id, order, origin, patch, selection};
+use crate::error::{Fault, guarded};
+use crate::memory::{PyHit, PyMemory, PyReceipt, explained, fields, plan};
+use crate::values::name;
+use crate::{clock, embedding};
+
+type Any<'a, 'py> = &'a Bound<'py, PyAny>;
+
+/// One open store.
+#[pyclass(name = "Engine", module = "memkura._core", frozen)]
+pub struct PyEngine {
+    engine: Arc<Engine>,
+    clock: Option<Py<PyAny>>,
+}
+
+impl PyEngine {
+    fn now(&self, py: Python<'_>) -> Result<Timestamp, Fault> {
+        clock::now(py, self.clock.as_ref())
+    }
+
+    /// Runs `verb` without the interpreter.
+    fn detached<T: Send>(
+        &self,
+        py: Python<'_>,
+        verb: impl FnOnce(&Engine) -> Result<T, EngineError> + Send,
+    ) -> Result<T, Fault> {
+        Ok(py.detach(|| verb(&self.engine))?)
+    }
+}
+
+#[pymethods]
+impl PyEngine {
+    #[staticmethod]
+    #[pyo3(signature = (path, *, clock = None, durability = "power_loss", busy_timeout = 30.0, create = true, embedder = None))]
+    fn open(
+        py: Python<'_>,
+        path: &str,
+        clock: Option<Py<PyAny>>,
+        durability: &str,
+        busy_timeout: f64,
+        create: bool,
+        embedder: Option<(String, usize)>,
+    ) -> PyResult<Self> {
+        guarded(py, || {
+            let durability = match durability {
+                "power_loss" => Durability::PowerLoss,
+                "process_crash" => Durability::ProcessCrash,
+                _ => {
+                    return Err(Invalid::value(
+                        "durability",
+                        "is not known",
+                        durability,
+                        "Use power_loss or process_crash",
+                    )
+                    .into());
+                }
+            };
+            if !(0.0..=BUSY_TIMEOUT_SECONDS_MAX).contains(&busy_timeout) {
+                let problem = format!("lies outside 0 to {BUSY_TIMEOUT_SECONDS_MAX} seconds");
+                return Err(Invalid::value("busy_timeout", problem, busy_timeout, "Give seconds").into());
+            }
+            let record = RecordOptions { durability, busy_timeout: Duration::from_secs_f64(busy_timeout), create };
+            let now = clock::now(py, clock.as_ref())?;
+            let engine = py.detach(|| Engine::open(path, OpenOptions { record, embedder }, now))?;
+            Ok(Self { engine, clock })
+        })
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(py, || {
+            py.detach(|| self.engine.close());
+            Ok(())
+        })
+    }
+
+    /// Called before a fork, with the interpreter held: nobody else may come between.
+    fn suspend(&self, py: Python<'_>) -> PyResult<()> {
+        guarded(py, || {
+            py.detach(|| self.engine.suspend());
+            Ok(())
+        })
+    }
+
+    fn resume(&self) {
+        self.engine.resume();
+    }
+
+    #[pyo3(signature = (draft, *, embedding = None, embedding_error = None, door = "python"))]
+    fn remember(
+        &self,
+        py: Python<'_>,
+        draft: Any<'_, '_>,
+        embedding: Option<Any<'_, '_>>,
+        embedding_error: Option<String>,
+        door: &str,
+    ) -> PyResult<PyReceipt> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let door = arguments::door(door)?;
+            let (draft, warnings) = arguments::draft(draft)?;
+            let embedding = embedding::document(embedding, embedding_error)?;
+            let receipt = self.detached(py, |engine| engine.remember(draft, embedding, door, now))?;
+            Ok(PyReceipt::new(receipt, warnings))
+        })
+    }
+
+    #[pyo3(signature = (drafts, *, embeddings = None, embedding_errors = None, door = "python"))]
+    fn remember_many(
+        &self,
+        py: Python<'_>,
+        drafts: Any<'_, '_>,
+        embeddings: Option<Any<'_, '_>>,
+        embedding_errors: Option<Vec<Option<String>>>,
+        door: &str,
+    ) -> PyResult<Vec<PyReceipt>> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let door = self::door(door)?;
+            let mut embeddings = embeddings.map(|all| all.try_iter()).transpose()?;
+            let mut errors = embedding_errors.into_iter().flatten();
+            let mut batch = Vec::new();
+            let mut mended = Vec::new();
+            for (at, fields) in drafts.try_iter()?.enumerate() {
+                let place = |fault: Fault| match fault {
+                    Fault::Engine(EngineError::Invalid(invalid)) => {
+                        Invalid { field: format!("[{at}].{}", invalid.field), ..invalid }.into()
+                    }
+                    fault => fault,
+                };
+                let (draft, warnings) = draft(&fields?).map_err(place)?;
+                let vector = embeddings.as_mut().and_then(Iterator::next).transpose()?;
+                let embedding = embedding::document(vector.as_ref(), errors.next().flatten()).map_err(place)?;
+                batch.push((draft, embedding));
+                mended.push(warnings);
+            }
+            let receipts = self.detached(py, |engine| engine.remember_many(batch, door, now))?;
+            Ok(receipts.into_iter().zip(mended).map(|(receipt, warnings)| PyReceipt::new(receipt, warnings)).collect())
+        })
+    }
+
+    #[pyo3(signature = (context_id, memory_id, changes, *, embedding = None, embedding_error = None, door = "python"))]
+    #[expect(clippy::too_many_arguments, reason = "the verb's own fields")]
+    fn update(
+        &self,
+        py: Python<'_>,
+        context_id: Any<'_, '_>,
+        memory_id: Any<'_, '_>,
+        changes: Any<'_, '_>,
+        embedding: Option<Any<'_, '_>>,
+        embedding_error: Option<String>,
+        door: &str,
+    ) -> PyResult<PyReceipt> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let door = self::door(door)?;
+            let (context, id) = (name(context_id, "context_id")?, id(memory_id, "memory_id")?);
+            let (patch, warnings) = patch(changes)?;
+            let embedding = embedding::document(embedding, embedding_error)?;
+            let receipt = self.detached(py, |engine| engine.update(&context, id, &patch, embedding, door, now))?;
+            Ok(PyReceipt::new(receipt, warnings))
+        })
+    }
+
+    #[pyo3(signature = (context_id, *, memory_ids = None, filters = None, everything = false, purge = false))]
+    #[expect(clippy::fn_params_excessive_bools, reason = "keyword-only in Python, named at every call")]
+    fn forget(
+        &self,
+        py: Python<'_>,
+        context_id: Any<'_, '_>,
+        memory_ids: Option<Any<'_, '_>>,
+        filters: Option<Any<'_, '_>>,
+        everything: bool,
+        purge: bool,
+    ) -> PyResult<Vec<String>> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let context = name(context_id, "context_id")?;
+            let selection = selection(memory_ids, filters, everything)?;
+            let forgotten = self.detached(py, |engine| engine.forget(&context, &selection, purge, now))?;
+            Ok(forgotten.iter().map(MemoryId::to_string).collect())
+        })
+    }
+
+    #[pyo3(signature = (context_id, *, memory_id = None, key = None, scope = None))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        context_id: Any<'_, '_>,
+        memory_id: Option<Any<'_, '_>>,
+        key: Option<Any<'_, '_>>,
+        scope: Option<Any<'_, '_>>,
+    ) -> PyResult<Option<PyMemory>> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let context = name(context_id, "context_id")?;
+            let scope = scope.map(|scope| name(scope, "scope")).transpose()?;
+            let memory = match (memory_id, key) {
+                (Some(memory_id), None) => {
+                    let id = id(memory_id, "memory_id")?;
+                    self.detached(py, |engine| engine.get(&context, id, now))?
+                }
+                (None, Some(key)) => {
+                    let key = name(key, "key")?;
+                    self.detached(py, |engine| engine.get_by_key(&context, scope.as_deref(), &key, now))?
+                }
+                _ => {
+                    return Err(Invalid::value(
+                        "memory_id",
+                        "needs an id or a key, and only one of them",
+                        "neither or both",
+                        "Give memory_id or key",
+                    )
+                    .into());
+                }
+            };
+            Ok(memory.map(PyMemory))
+        })
+    }
+
+    #[pyo3(signature = (context_id, *, filters = None, limit = None, offset = None, order = "created_at", descending = false))]
+    #[expect(clippy::too_many_arguments, reason = "the verb's own fields")]
+    fn list(
+        &self,
+        py: Python<'_>,
+        context_id: Any<'_, '_>,
+        filters: Option<Any<'_, '_>>,
+        limit: Option<Any<'_, '_>>,
+        offset: Option<Any<'_, '_>>,
+        order: &str,
+        descending: bool,
+    ) -> PyResult<Vec<PyMemory>> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let context = name(context_id, "context_id")?;
+            let filter = filter(filters)?;
+            let limit = limit.map_or(Ok(100), |value| count(value, "limit"))?;
+            let offset = offset.map_or(Ok(0), |value| count(value, "offset"))?;
+            let page = Page { limit, offset, order: self::order(order)?, descending };
+            let memories = self.detached(py, |engine| engine.list(&context, &filter, page, now))?;
+            Ok(memories.into_iter().map(PyMemory).collect())
+        })
+    }
+
+    #[pyo3(signature = (context_id, *, filters = None))]
+    fn count(&self, py: Python<'_>, context_id: Any<'_, '_>, filters: Option<Any<'_, '_>>) -> PyResult<u64> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let context = name(context_id, "context_id")?;
+            let filter = filter(filters)?;
+            self.detached(py, |engine| engine.count(&context, &filter, now))
+        })
+    }
+
+    fn history<'py>(
+        &self,
+        py: Python<'py>,
+        context_id: Any<'_, 'py>,
+        memory_id: Any<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        guarded(py, || {
+            let (context, id) = (name(context_id, "context_id")?, id(memory_id, "memory_id")?);
+            let (states, purged) = self.detached(py, |engine| engine.history(&context, id))?;
+            let history = PyList::empty(py);
+            for state in &states {
+                let entry = fields(py, &state.memory)?;
+                entry.set_item("action", &state.action)?;
+                entry.set_item("door", &state.door)?;
+                clock::put(&entry, "replaced_at", state.replaced_at)?;
+                history.append(entry)?;
+            }
+            if let Some((at, door)) = purged {
+                let entry = PyDict::new(py);
+                entry.set_item("memory_id", id.to_string())?;
+                entry.set_item("action", "purge")?;
+                entry.set_item("door", door)?;
+                clock::put(&entry, "updated_at", Some(at))?;
+                history.append(entry)?;
+            }
+            Ok(history)
+        })
+    }
+
+    #[pyo3(signature = (context_id, query = None, *, embedding = None, **options))]
+    fn recall<'py>(
+        &self,
+        py: Python<'py>,
+        context_id: Any<'_, 'py>,
+        query: Option<Any<'_, 'py>>,
+        embedding: Option<Any<'_, 'py>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Vec<Py<PyHit>>, Bound<'py, PyDict>)> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let context = name(context_id, "context_id")?;
+            let recall = RecallArguments::read(options)?.recall(query, embedding)?;
+            let recalled = self.detached(py, |engine| engine.recall(&context, &recall, now))?;
+            let report = PyDict::new(py);
+            report.set_item("mode", recalled.mode)?;
+            report.set_item("degraded", recalled.degraded)?;
+            report.set_item("matching", recalled.matching)?;
+            report.set_item("mass", recalled.mass)?;
+            report.set_item("plan", recalled.plan.as_ref().map(|of| plan(py, of)).transpose()?)?;
+            let hits = recalled.hits.into_iter().map(|hit| PyHit::create(py, hit)).collect::<PyResult<_>>()?;
+            Ok((hits, report))
+        })
+    }
+
+    #[pyo3(signature = (context_id, memory_id, query = None, *, embedding = None, **options))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        context_id: Any<'_, 'py>,
+        memory_id: Any<'_, 'py>,
+        query: Option<Any<'_, 'py>>,
+        embedding: Option<Any<'_, 'py>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let (context, id) = (name(context_id, "context_id")?, id(memory_id, "memory_id")?);
+            let recall = RecallArguments::read(options)?.recall(query, embedding)?;
+            let explanation = self.detached(py, |engine| engine.explain(&context, id, &recall, now))?;
+            Ok(explained(py, &explanation)?)
+        })
+    }
+
+    #[pyo3(signature = (context_id, *, origin = "trusted"))]
+    fn create_context(&self, py: Python<'_>, context_id: Any<'_, '_>, origin: &str) -> PyResult<()> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let (name, origin) = (name(context_id, "context_id")?, self::origin(origin)?);
+            self.detached(py, |engine| engine.create_context(&name, origin, now))
+        })
+    }
+
+    fn contexts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        guarded(py, || {
+            let contexts = self.detached(py, Engine::list_contexts)?;
+            let out = PyList::empty(py);
+            for context in contexts {
+                let entry = PyDict::new(py);
+                entry.set_item("context_id", context.name)?;
+                entry.set_item("origin", context.origin.as_str())?;
+                out.append(entry)?;
+            }
+            Ok(out)
+        })
+    }
+
+    fn embedder<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        guarded(py, || {
+            let status = self.detached(py, Engine::embedder)?;
+            let Some(bound) = status.bound else { return Ok(None) };
+            let out = PyDict::new(py);
+            out.set_item("id", bound.name)?;
+            out.set_item("dim", bound.dimensions)?;
+            out.set_item("state", if status.is_other { "mismatch" } else { "bound" })?;
+            out.set_item("building", status.building.map(|building| building.name))?;
+            Ok(Some(out))
+        })
+    }
+
+    fn begin_reindex<'py>(&self, py: Python<'py>, embedder_id: String, dim: usize) -> PyResult<Bound<'py, PyDict>> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let progress = self.detached(py, |engine| engine.begin_reindex(&embedder_id, dim, now))?;
+            Ok(progress_report(py, &progress)?)
+        })
+    }
+
+    #[pyo3(signature = (*, limit = 256, after = 0))]
+    fn pending_embeddings(&self, py: Python<'_>, limit: usize, after: i64) -> PyResult<Vec<(i64, i64, String)>> {
+        guarded(py, || {
+            let pending = self.detached(py, |engine| engine.pending_embeddings(after, limit))?;
+            let texts = pending.into_iter().map(|one| {
+                (one.row, one.text_version, embedding::embedding_text(&one.summary, one.content.as_deref()))
+            });
+            Ok(texts.collect())
+        })
+    }
+
+    fn store_embeddings(&self, py: Python<'_>, items: Vec<(i64, i64, Bound<'_, PyAny>)>) -> PyResult<usize> {
+        guarded(py, || {
+            let read = |(row, version, vector): (i64, i64, Bound<'_, PyAny>)| {
+                Ok((row, version, embedding::document(Some(&vector), None)?))
+            };
+            let items = items.into_iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
+            self.detached(py, |engine| engine.store_embeddings(&items))
+        })
+    }
+
+    fn fail_embeddings(&self, py: Python<'_>, items: Vec<(i64, i64)>, reason: &str) -> PyResult<()> {
+        guarded(py, || {
+            let items: Vec<_> =
+                items.into_iter().map(|(row, version)| (row, version, Embedding::Failed(reason.to_owned()))).collect();
+            self.detached(py, |engine| engine.store_embeddings(&items))?;
+            Ok(())
+        })
+    }
+
+    fn finish_reindex<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        guarded(py, || {
+            let progress = self.detached(py, Engine::finish_reindex)?;
+            Ok(progress.map(|progress| progress_report(py, &progress)).transpose()?)
+        })
+    }
+
+    fn compact<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guarded(py, || {
+            let sealed = self.detached(py, Engine::compact)?;
+            let out = PyDict::new(py);
+            out.set_item("sealed", sealed)?;
+            Ok(out)
+        })
+    }
+
+    fn maintain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guarded(py, || {
+            let sealed = self.detached(py, Engine::maintain)?;
+            let out = PyDict::new(py);
+            out.set_item("sealed", sealed)?;
+            Ok(out)
+        })
+    }
+
+    #[pyo3(signature = (context_id = None))]
+    fn stats<'py>(&self, py: Python<'py>, context_id: Option<Any<'_, 'py>>) -> PyResult<Bound<'py, PyDict>> {
+        guarded(py, || {
+            let context = context_id
+                .filter(|context| !context.is_none())
+                .map(|context| name(context, "context_id"))
+                .transpose()?;
+            let stats = self.detached(py, |engine| engine.stats(context.as_deref()))?;
+            let out = PyDict::new(py);
+            out.set_item("memories", stats.totals.memories)?;
+            out.set_item("retired", stats.totals.retired)?;
+            out.set_item("unembedded", stats.totals.unembedded)?;
+            out.set_item("revisions", stats.totals.revisions)?;
+            out.set_item("contexts", stats.contexts)?;
+            out.set_item("loaded_contexts", stats.loaded)?;
+            out.set_item("fresh_texts", stats.fresh)?;
+            out.set_item("sealed_texts", stats.sealed)?;
+            out.set_item("loaded_vectors", stats.embedded)?;
+            Ok(out)
+        })
+    }
+}
+
+fn progress_report<'py>(py: Python<'py>, progress: &ReindexProgress) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("total", progress.total)?;
+    out.set_item("done", progress.done)?;
+    out.set_item("failed", progress.failed)?;
+    out.set_item("state", if progress.done == progress.total && progress.is_bound { "complete" } else { "partial" })?;
+    out.set_item("reasons", progress.reasons.clone())?;
+    Ok(out)
+}

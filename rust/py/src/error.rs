@@ -1,0 +1,127 @@
+//! The one place where our errors become Python's: the classes are declared in `memkura.errors`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use memkura_engine::EngineError;
+use memkura_model::{Invalid, InvalidKind};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What a call into the engine can end in: one of our errors, or one that Python raised on the way.
+pub enum Fault {
+    /// One of ours.
+    Engine(EngineError),
+    /// Python's own.
+    Python(PyErr),
+}
+
+impl From<EngineError> for Fault {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<Invalid> for Fault {
+    fn from(error: Invalid) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<PyErr> for Fault {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+/// Runs `work`; our errors become exceptions, and so does a panic, which must never reach Python as itself.
+pub fn guarded<T>(py: Python<'_>, work: impl FnOnce() -> Result<T, Fault>) -> PyResult<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(Fault::Python(error))) => Err(error),
+        Ok(Err(Fault::Engine(error))) => Err(exception(py, &error)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message");
+            Err(raised(py, "InternalError", text, None, None, "This is a fault of memkura; please report it"))
+        }
+    }
+}
+
+fn exception(py: Python<'_>, error: &EngineError) -> PyErr {
+    let plain = |class: &str, advice: &str| raised(py, class, &error.to_string(), None, None, advice);
+    match error {
+        EngineError::Invalid(invalid) => raised(
+            py,
+            class_of(invalid.kind),
+            &invalid.problem,
+            Some(&invalid.field),
+            Some(&invalid.value),
+            &invalid.advice,
+        ),
+        EngineError::NotFound(id) => raised(
+            py,
+            "NotFound",
+            "there is no such memory in this context",
+            Some("memory_id"),
+            Some(&id.to_string()),
+            "Check the id and the context",
+        ),
+        EngineError::KeyTaken(key) => raised(
+            py,
+            "KeyTaken",
+            "names a trusted memory, which an outside source may not change",
+            Some("key"),
+            Some(key),
+            "Let a person make the change",
+        ),
+        EngineError::Closed => plain("StoreClosed", "Open the store again"),
+        EngineError::Store(store) => {
+            let (class, advice) = class_of_store(store);
+            plain(class, advice)
+        }
+        EngineError::Index(_) => {
+            plain("StoreError", "Delete the index folder of the store; it is made again from the record")
+        }
+        _ => plain("MemkuraError", ""),
+    }
+}
+
+const fn class_of(kind: InvalidKind) -> &'static str {
+    match kind {
+        InvalidKind::EmptyQuery => "EmptyQuery",
+        InvalidKind::TextTooLong => "TextTooLong",
+        InvalidKind::LimitExceeded => "LimitExceeded",
+        InvalidKind::UnknownField => "UnknownField",
+        InvalidKind::Filter => "InvalidFilter",
+        InvalidKind::Vector => "InvalidVector",
+        InvalidKind::NothingSelected => "NothingSelected",
+        _ => "InvalidInput",
+    }
+}
+
+fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static str) {
+    use memkura_engine::StoreError as Store;
+    match error {
+        Store::Busy => ("StoreBusy", "Nothing was written; try again, or raise busy_timeout"),
+        Store::Full => ("StorageFull", "Nothing was written; free some room and try again"),
+        Store::NotAStore(_) => ("NotAStore", "Give the path of a memkura store, or of a folder that is not there yet"),
+        Store::SchemaTooNew { .. } => ("SchemaTooNew", "Upgrade memkura; nothing was touched"),
+        Store::Missing(_) => ("NotAStore", "Check the path, or open with create=True"),
+        _ => ("StoreError", ""),
+    }
+}
+
+fn raised(py: Python<'_>, class: &str, message: &str, field: Option<&str>, value: Option<&str>, advice: &str) -> PyErr {
+    let made = || {
+        let fields = PyDict::new(py);
+        fields.set_item("field", field)?;
+        fields.set_item("value", value)?;
+        fields.set_item("advice", advice)?;
+        py.import("memkura.errors")?.getattr(class)?.call((message,), Some(&fields))
+    };
+    match made() {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(_) => PyRuntimeError::new_err(message.to_owned()),
+    }
+}
