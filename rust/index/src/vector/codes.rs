@@ -75,12 +75,13 @@ pub(super) fn sign_words(dim: usize) -> usize {
     dim.div_ceil(64)
 }
 
-/// Appends one bit for each number, set where it is positive. Unused bits of the last word stay 0.
-pub(super) fn push_signs(unit: &[f32], signs: &mut Vec<u64>) {
-    signs.extend(
-        unit.chunks(64)
-            .map(|chunk| chunk.iter().enumerate().fold(0, |word, (bit, &x)| word | (u64::from(x > 0.0) << bit))),
-    );
+/// Appends one bit for each number, set where it is above the centre's. Unused bits of the last word
+/// stay 0.
+pub(super) fn push_signs(unit: &[f32], centre: &[f32], signs: &mut Vec<u64>) {
+    signs.extend(unit.chunks(64).zip(centre.chunks(64)).map(|(unit, centre)| {
+        let above = unit.iter().zip(centre).map(|(x, middle)| u64::from(x > middle));
+        above.enumerate().fold(0, |word, (bit, above)| word | (above << bit))
+    }));
 }
 
 fn largest(unit: &[f32]) -> f32 {
@@ -105,13 +106,13 @@ mod tests {
     use super::super::unit::normalise;
     use super::*;
 
-    /// Bits beyond the vector's end are zero, so they never count as a difference.
+    /// Bits are set above the centre; those beyond the vector's end never count as a difference.
     #[test]
     fn signs_fill_words_from_the_lowest_bit() {
         let mut signs = Vec::new();
-        push_signs(&[0.5, -0.5, 0.0, 0.5], &mut signs);
-        push_signs(&[1.0; 65], &mut signs);
-        assert_eq!(signs, [0b1001, u64::MAX, 1]);
+        push_signs(&[0.5, -0.5, 0.0, 0.5], &[0.0, -1.0, 0.0, 0.5], &mut signs);
+        push_signs(&[1.0; 65], &[0.0; 65], &mut signs);
+        assert_eq!(signs, [0b0011, u64::MAX, 1]);
         assert_eq!(sign_words(65), 2);
     }
 

@@ -34,7 +34,7 @@ impl Chance {
     }
 
     fn one_in(&mut self, many: u64) -> bool {
-        self.bits() % many == 0
+        self.bits().is_multiple_of(many)
     }
 }
 
@@ -153,4 +153,39 @@ fn limit_is_exact() {
         let hits = vectors.search(&query, None, k).hits;
         assert_eq!(hits, brute_force(&vectors, &query, &all, k));
     }
+}
+
+/// Vectors in a narrow cone, as many embedders make them: all near one direction.
+fn cone(live: u32, dim: usize) -> (Vectors, Vec<UnitQuery>) {
+    let mut chance = Chance(19);
+    let axis: Vec<f32> = chance.vector(dim).iter().map(|x| 8.0 * x).collect();
+    let centres: Vec<Vec<f32>> = (0..CLUSTERS).map(|_| chance.vector(dim)).collect();
+    let mut near = |cluster: u32| -> Vec<f32> {
+        let mut vector = chance.vector(dim);
+        for (at, x) in vector.iter_mut().enumerate() {
+            *x += axis[at] + centres[cluster as usize][at];
+        }
+        vector
+    };
+    let mut vectors = Vectors::new(dim);
+    for ordinal in 0..live {
+        vectors.put(ordinal, &near(ordinal % CLUSTERS)).unwrap();
+    }
+    (vectors, (0..6).map(|number| UnitQuery::new(&near(number), dim).unwrap()).collect())
+}
+
+/// About their mean, sign bits answer for a cone; about zero they are found out, and codes answer.
+#[test]
+fn sign_bits_serve_a_cone_about_its_mean() {
+    const CONE: u32 = 31_000;
+    let (plain, queries) = cone(CONE, 256);
+    let centred = plain.recentred(&plain.mean()).unwrap();
+    let all: RoaringBitmap = (0..CONE).collect();
+    let tiers = |vectors: &Vectors, tier| {
+        queries.iter().filter(|query| vectors.search(query, None, K).plan.tier == tier).count()
+    };
+    assert_eq!(tiers(&plain, Tier::SignsThenCodes), queries.len());
+    assert_eq!(tiers(&centred, Tier::Signs), queries.len());
+    assert!(recall(&centred, &queries, &all) >= 0.99);
+    assert!(recall(&plain, &queries, &all) >= 1.0);
 }

@@ -37,15 +37,18 @@ mod limits;
 mod plan;
 mod rows;
 mod scan;
+mod search;
 mod shortlist;
 mod unit;
 mod vectors;
+mod walk;
 
 pub use error::VectorError;
 pub use limits::{DIMENSIONS_MAX, ORDINAL_MAX};
 pub use plan::{Plan, Tier};
+pub use search::Search;
 pub use unit::{UnitQuery, normalise};
-pub use vectors::{Search, Vectors};
+pub use vectors::Vectors;
 
 /// The instruction set that this processor's kernels were chosen for.
 #[must_use]

@@ -73,8 +73,8 @@ mod tests {
     /// A shortlist that would hold much of what matches is not worth making.
     #[test]
     fn long_shortlist_gives_way_to_codes() {
-        assert_eq!(choose(100_000, 781), Tier::Signs);
-        assert_eq!(choose(100_000, 782), Tier::Codes);
+        assert_eq!(choose(100_000, 390), Tier::Signs);
+        assert_eq!(choose(100_000, 391), Tier::Codes);
         assert_eq!(shortlist_len(u64::MAX), u64::MAX);
     }
 }

@@ -1,22 +1,20 @@
-//! The rows of all memories, side by side: three arrays by row number, and who owns which rows.
+//! The rows of all memories, side by side: arrays by row number, and who owns which rows.
 
 use std::ops::Range;
 
+use roaring::RoaringBitmap;
+
 use super::codes::{RowScale, push_codes, push_signs, sign_words};
 use super::kernels::{kernels, prefetch};
-use super::limits::BLOCK_ORDINALS;
-
-/// The rows of one ordinal, which always lie together.
-#[derive(Debug, Clone, Copy, Default)]
-struct Span {
-    first: u32,
-    count: u32,
-}
+use super::limits::DIMENSIONS_MAX;
+use super::walk::{Block, Span, walk};
 
 /// Rows are only added. Whether an ordinal is alive is known to its owner, not here.
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
     dim: usize,
+    /// What sign bits are taken about; as long as a row.
+    centre: Vec<f32>,
     signs: Vec<u64>,
     codes: Vec<i8>,
     scales: Vec<RowScale>,
@@ -26,11 +24,29 @@ pub(super) struct Rows {
 
 impl Rows {
     pub fn new(dim: usize) -> Self {
-        Self { dim, signs: Vec::new(), codes: Vec::new(), scales: Vec::new(), exact: Vec::new(), spans: Vec::new() }
+        // No row of an impossible length ever enters, so none needs a centre either.
+        Self { dim, ..Self::about(vec![0.0; dim.min(DIMENSIONS_MAX)]) }
+    }
+
+    /// No rows yet, and sign bits taken about `centre`.
+    pub fn about(centre: Vec<f32>) -> Self {
+        Self {
+            dim: centre.len(),
+            centre,
+            signs: Vec::new(),
+            codes: Vec::new(),
+            scales: Vec::new(),
+            exact: Vec::new(),
+            spans: Vec::new(),
+        }
     }
 
     pub fn dim(&self) -> usize {
         self.dim
+    }
+
+    pub fn centre(&self) -> &[f32] {
+        &self.centre
     }
 
     /// Rows held, those of removed ordinals included.
@@ -54,36 +70,30 @@ impl Rows {
     pub fn append(&mut self, ordinal: u32, unit_rows: &[f32]) {
         let first = self.len() as u32;
         for unit in unit_rows.chunks_exact(self.dim) {
-            push_signs(unit, &mut self.signs);
+            push_signs(unit, &self.centre, &mut self.signs);
             self.scales.push(push_codes(unit, &mut self.codes));
         }
         self.exact.extend_from_slice(unit_rows);
         self.own(ordinal, Span { first, count: self.len() as u32 - first });
     }
 
-    /// Appends the rows that `ordinal` owns in `from`, codes and all.
-    pub fn copy(&mut self, ordinal: u32, from: &Self) {
-        let first = self.len() as u32;
-        let taken = from.range(ordinal);
-        let part = |width: usize| taken.start * width..taken.end * width;
-        self.signs.extend_from_slice(&from.signs[part(sign_words(self.dim))]);
-        self.codes.extend_from_slice(&from.codes[part(self.dim)]);
-        self.scales.extend_from_slice(&from.scales[taken.clone()]);
-        self.exact.extend_from_slice(&from.exact[part(self.dim)]);
-        self.own(ordinal, Span { first, count: taken.len() as u32 });
+    /// The f32 rows of `ordinal`, one after another.
+    pub fn exact(&self, ordinal: u32) -> &[f32] {
+        let owned = self.range(ordinal);
+        &self.exact[owned.start * self.dim..owned.end * self.dim]
     }
 
     /// The largest exact cosine of the ordinal's rows with a unit query; `None` if it has no rows.
     pub fn cosine(&self, query: &[f32], ordinal: u32) -> Option<f32> {
         let dot = kernels().dot_exact;
+        let rows = self.exact(ordinal).chunks_exact(self.dim);
         // f32 rounding can carry a vector's product with itself just past 1, which no cosine is.
-        let cosine = |row| dot(query, self.exact_row(row)).clamp(-1.0, 1.0);
-        self.range(ordinal).map(cosine).max_by(f32::total_cmp)
+        rows.map(|row| dot(query, row).clamp(-1.0, 1.0)).max_by(f32::total_cmp)
     }
 
-    /// Asks memory for what [`Self::cosine`] will read of an ordinal, its first row.
+    /// Asks memory for the first row that [`Self::cosine`] will read.
     pub fn prefetch(&self, ordinal: u32) {
-        prefetch(self.exact_row(self.span(ordinal).first as usize));
+        prefetch(&self.exact(ordinal)[..self.dim]);
     }
 
     pub fn scale(&self, row: u32) -> RowScale {
@@ -98,19 +108,16 @@ impl Rows {
         &self.signs
     }
 
-    /// Walks the ordinals in the order given, some hundreds at a time, resolved to row numbers.
-    pub fn walk(&self, ordinals: impl IntoIterator<Item = u32>, mut visit: impl FnMut(&Block)) {
-        let mut block = Block::default();
-        for ordinal in ordinals {
-            let span = self.span(ordinal);
-            block.rows.extend(span.first..span.first + span.count);
-            block.owners.push((ordinal, block.rows.len()));
-            if block.owners.len() == BLOCK_ORDINALS {
-                visit(&block);
-                block.clear();
-            }
-        }
-        visit(&block);
+    /// The query's sign bits, taken as those of the rows are.
+    pub fn signs_of(&self, query: &[f32]) -> Vec<u64> {
+        let mut signs = Vec::with_capacity(sign_words(self.dim));
+        push_signs(query, &self.centre, &mut signs);
+        signs
+    }
+
+    /// Walks ordinals upwards, resolved to row numbers.
+    pub fn walk(&self, ordinals: &RoaringBitmap, visit: impl FnMut(&Block)) {
+        walk(&self.spans, ordinals, visit);
     }
 
     fn own(&mut self, ordinal: u32, span: Span) {
@@ -129,35 +136,6 @@ impl Rows {
         let span = self.span(ordinal);
         span.first as usize..(span.first + span.count) as usize
     }
-
-    fn exact_row(&self, row: usize) -> &[f32] {
-        &self.exact[row * self.dim..][..self.dim]
-    }
-}
-
-/// Some ordinals and the numbers of all their rows, in the same order.
-#[derive(Debug, Default)]
-pub(super) struct Block {
-    rows: Vec<u32>,
-    // Each ordinal with the end of its part of `rows`.
-    owners: Vec<(u32, usize)>,
-}
-
-impl Block {
-    pub fn rows(&self) -> &[u32] {
-        &self.rows
-    }
-
-    /// Each ordinal with its part of a list as long as [`Self::rows`].
-    pub fn owners(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
-        let mut start = 0;
-        self.owners.iter().map(move |&(ordinal, end)| (ordinal, std::mem::replace(&mut start, end)..end))
-    }
-
-    fn clear(&mut self) {
-        self.rows.clear();
-        self.owners.clear();
-    }
 }
 
 #[cfg(test)]
@@ -165,7 +143,7 @@ mod tests {
     use super::*;
 
     fn two_owners() -> Rows {
-        let mut rows = Rows::new(2);
+        let mut rows = Rows::about(vec![0.0, 0.5]);
         rows.append(5, &[1.0, 0.0, 0.0, 1.0]);
         rows.append(2, &[-1.0, 0.0]);
         rows
@@ -180,39 +158,21 @@ mod tests {
         assert_eq!(rows.cosine(&[0.6, 0.8], 3), None);
     }
 
-    /// A walk gives each ordinal all of its rows, in the order asked for.
+    /// Each row has its codes and its sign bits about the centre, in the order of appending.
     #[test]
-    fn walk_resolves_ordinals_to_rows() {
-        let mut seen = Vec::new();
-        two_owners().walk([2, 5], |block| {
-            seen.extend(block.owners().map(|(ordinal, part)| (ordinal, block.rows()[part].to_vec())));
-        });
-        assert_eq!(seen, [(2, vec![2]), (5, vec![0, 1])]);
-    }
-
-    /// A walk longer than one block visits every ordinal once.
-    #[test]
-    fn walk_crosses_blocks() {
-        let mut rows = Rows::new(1);
-        let many = 2 * BLOCK_ORDINALS as u32 + 1;
-        (0..many).for_each(|ordinal| rows.append(ordinal, &[1.0]));
-        let mut seen = Vec::new();
-        rows.walk(0..many, |block| {
-            seen.extend(block.owners().map(|(ordinal, _)| ordinal));
-        });
-        assert!(seen.into_iter().eq(0..many));
-    }
-
-    /// A copied ordinal answers as the original does.
-    #[test]
-    fn copy_keeps_codes_and_owner() {
+    fn rows_are_coded_as_they_are_appended() {
         let rows = two_owners();
-        let mut copy = Rows::new(2);
-        copy.copy(2, &rows);
-        copy.copy(5, &rows);
-        assert_eq!((copy.count(2), copy.count(5), copy.len()), (1, 2, 3));
-        assert_eq!(copy.codes(), [-127, 0, 127, 0, 0, 127]);
-        assert_eq!(copy.signs(), [0, 1, 2]);
-        assert_eq!(copy.cosine(&[0.6, 0.8], 5), Some(0.8));
+        assert_eq!(rows.codes(), [127, 0, 0, 127, -127, 0]);
+        assert_eq!(rows.signs(), [0b01, 0b10, 0b00]);
+        assert_eq!(rows.signs_of(&[0.6, 0.8]), [0b11]);
+        assert_eq!((rows.count(5), rows.count(2), rows.count(9), rows.len()), (2, 1, 0, 3));
+    }
+
+    /// Appending again replaces what an ordinal owns and leaves the old rows behind.
+    #[test]
+    fn appending_again_replaces() {
+        let mut rows = two_owners();
+        rows.append(5, &[0.0, -1.0]);
+        assert_eq!((rows.exact(5), rows.count(5), rows.len()), (&[0.0, -1.0][..], 1, 4));
     }
 }

@@ -1,5 +1,7 @@
 //! Scans that return the exact best of what they are given.
 
+use roaring::RoaringBitmap;
+
 use super::best::{Best, Hit, best_of};
 use super::kernels::kernels;
 use super::limits::PREFETCH_ROWS;
@@ -13,10 +15,24 @@ pub(super) struct Found {
     pub scored_exactly: usize,
 }
 
+/// The least and the most that a cosine can be, as far as codes tell.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    least: f32,
+    most: f32,
+}
+
+impl Bounds {
+    /// The bounds of the larger of two cosines.
+    fn of_larger(self, other: Self) -> Self {
+        Self { least: self.least.max(other.least), most: self.most.max(other.most) }
+    }
+}
+
 /// Scores every ordinal by f32.
-pub(super) fn exact(rows: &Rows, query: &UnitQuery, ordinals: impl Iterator<Item = u32>, k: usize) -> Found {
-    let hits: Vec<Hit> =
-        ordinals.filter_map(|ordinal| rows.cosine(&query.exact, ordinal).map(|score| Hit { score, ordinal })).collect();
+pub(super) fn exact(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, k: usize) -> Found {
+    let score = |ordinal| Some(Hit { score: rows.cosine(&query.exact, ordinal)?, ordinal });
+    let hits: Vec<Hit> = ordinals.iter().filter_map(score).collect();
     Found { scored_exactly: hits.len(), hits: best_of(hits, k) }
 }
 
@@ -24,34 +40,31 @@ pub(super) fn exact(rows: &Rows, query: &UnitQuery, ordinals: impl Iterator<Item
 ///
 /// The result is exact. An ordinal's cosine lies within a margin of what its codes say. Once `k`
 /// ordinals are known to reach some score, one that cannot reach it is out, whatever f32 would say.
-pub(super) fn codes(rows: &Rows, query: &UnitQuery, ordinals: impl Iterator<Item = u32>, k: usize) -> Found {
+pub(super) fn codes(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, k: usize) -> Found {
     let mut assured = Best::new(k);
     let mut hopeful: Vec<Hit> = Vec::new();
-    let mut dots = Vec::new();
+    let (mut dots, mut bounds) = (Vec::new(), Vec::new());
     rows.walk(ordinals, |block| {
         dots.resize(block.rows().len(), 0);
         (kernels().dot_codes_rows)(&query.codes.codes, rows.codes(), block.rows(), &mut dots);
-        for (ordinal, part) in block.owners() {
-            let (least, most) = bounds(rows, query, &block.rows()[part.clone()], &dots[part]);
+        bounds.clear();
+        let scored = block.rows().iter().zip(&dots);
+        bounds.extend(scored.map(|(&row, &dot)| bounds_of(rows, query, row, dot)));
+        block.for_each_owner(&bounds, Bounds::of_larger, |ordinal, Bounds { least, most }| {
             if assured.admits(most) {
                 assured.offer(Hit { score: least, ordinal });
                 hopeful.push(Hit { score: most, ordinal });
             }
-        }
+        });
     });
     hopeful.retain(|hit| assured.admits(hit.score));
     rescore(rows, query, hopeful, k)
 }
 
-/// The least and the most that the cosine of an ordinal with these rows can be.
-fn bounds(rows: &Rows, query: &UnitQuery, owned: &[u32], dots: &[i32]) -> (f32, f32) {
-    let mut reached = (f32::NEG_INFINITY, f32::NEG_INFINITY);
-    for (&row, &dot) in owned.iter().zip(dots) {
-        let scale = rows.scale(row);
-        let (cosine, margin) = (query.codes.cosine(dot, scale), query.codes.margin(scale));
-        reached = (reached.0.max(cosine - margin), reached.1.max(cosine + margin));
-    }
-    reached
+fn bounds_of(rows: &Rows, query: &UnitQuery, row: u32, dot: i32) -> Bounds {
+    let scale = rows.scale(row);
+    let (cosine, margin) = (query.codes.cosine(dot, scale), query.codes.margin(scale));
+    Bounds { least: cosine - margin, most: cosine + margin }
 }
 
 /// Scores by f32 from the most hopeful down, until none left can be better than the worst kept.
@@ -109,10 +122,10 @@ mod tests {
                 rows.append(ordinal, &owned);
             }
             let query = UnitQuery::new(&unit(&vectors[0], 0.5), 5).unwrap();
-            let all = 0..vectors.len() as u32;
+            let all = (0..vectors.len() as u32).collect();
             prop_assert_eq!(
-                pairs(&codes(&rows, &query, all.clone(), k)),
-                pairs(&exact(&rows, &query, all, k))
+                pairs(&codes(&rows, &query, &all, k)),
+                pairs(&exact(&rows, &query, &all, k))
             );
         }
     }
@@ -126,7 +139,7 @@ mod tests {
             rows.append(ordinal, &normalise(&[angle.cos(), angle.sin()]).unwrap());
         }
         let query = UnitQuery::new(&[1.0, 0.0], 2).unwrap();
-        let found = codes(&rows, &query, 0..1_000, 10);
+        let found = codes(&rows, &query, &(0..1_000).collect(), 10);
         assert!(found.hits.iter().map(|hit| hit.ordinal).eq(0..10));
         assert!(found.scored_exactly < 100, "{} were scored", found.scored_exactly);
     }

@@ -1,6 +1,9 @@
 //! A short list of likely ordinals from sign bits, and the judgement whether it was long enough.
 //!
-//! How well sign bits rank depends on the embedder and on the query, so no fixed length suits all.
+//! Sign bits are taken about a centre. Many embedders put all texts into one narrow cone; without
+//! a centre their sign bits are mostly the cone's own (recall 0.5), about its mean they are not (0.99).
+//!
+//! How well sign bits rank still depends on the embedder and on the query, so no fixed length suits all.
 //! A list is judged after the fact: its best hits, by exact score, have some spread of distances.
 //! Where the list ends well beyond that spread, hits of the same quality further out are rare.
 //! Where it ends within, the list cut the hits off, and the codes of all matches must be read.
@@ -8,38 +11,42 @@
 //! The judgement uses nothing but the query and the vectors. One remembered between searches
 //! would depend on when it was made, and two processes could answer differently (I3, I14).
 
+use roaring::RoaringBitmap;
+
 use super::best::Hit;
 use super::kernels::kernels;
 use super::limits::EDGE_DEVIATIONS;
 use super::rows::Rows;
 use super::unit::UnitQuery;
 
-/// The ordinals nearest by sign bits, in ascending order, and the largest distance among them.
+/// The ordinals nearest by sign bits, and the largest distance among them.
 #[derive(Debug)]
 pub(super) struct Shortlist {
-    pub ordinals: Vec<u32>,
+    pub ordinals: RoaringBitmap,
     edge: u32,
 }
 
 impl Shortlist {
     /// Takes at least `len` of the ordinals, with all that are as near as the last of them: a tie
     /// broken by ordinal would let the numbering of memories decide which are found.
-    pub fn new(rows: &Rows, query: &UnitQuery, ordinals: impl Iterator<Item = u32>, len: usize) -> Self {
+    pub fn new(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, len: usize) -> Self {
+        let mut edge = Edge::new(rows.dim(), len);
         let mut near = Vec::new();
-        let mut at_distance = vec![0_usize; rows.dim() + 1];
         walk_distances(rows, query, ordinals, |ordinal, distance| {
-            near.push((ordinal, distance));
-            at_distance[distance as usize] += 1;
+            if edge.admits(distance) {
+                near.push((ordinal, distance));
+            }
         });
-        let edge = edge_of(&at_distance, len);
-        near.retain(|&(_, distance)| distance <= edge);
-        Self { ordinals: near.into_iter().map(|(ordinal, _)| ordinal).collect(), edge }
+        let edge = edge.distance as u32;
+        let within = near.into_iter().filter(|&(_, distance)| distance <= edge);
+        Self { ordinals: within.map(|(ordinal, _)| ordinal).collect(), edge }
     }
 
     /// Whether the list reaches far enough beyond its best `hits` to have missed hardly any.
     pub fn holds(&self, rows: &Rows, query: &UnitQuery, hits: &[Hit]) -> bool {
         let mut distances = Vec::with_capacity(hits.len());
-        walk_distances(rows, query, hits.iter().map(|hit| hit.ordinal), |_, distance| {
+        let ordinals = hits.iter().map(|hit| hit.ordinal).collect();
+        walk_distances(rows, query, &ordinals, |_, distance| {
             distances.push(f64::from(distance));
         });
         let count = distances.len() as f64;
@@ -49,34 +56,45 @@ impl Shortlist {
     }
 }
 
+/// The distance within which the nearest `len` of all seen so far lie. It only ever shrinks.
+struct Edge {
+    len: usize,
+    distance: usize,
+    /// How many were admitted at each distance, and how many within the edge.
+    at: Vec<usize>,
+    within: usize,
+}
+
+impl Edge {
+    fn new(distance_max: usize, len: usize) -> Self {
+        Self { len: len.max(1), distance: distance_max, at: vec![0; distance_max + 1], within: 0 }
+    }
+
+    fn admits(&mut self, distance: u32) -> bool {
+        let distance = distance as usize;
+        if distance > self.distance {
+            return false;
+        }
+        self.at[distance] += 1;
+        self.within += 1;
+        // Draws in while enough lie strictly inside; at distance 0 none do.
+        while self.within - self.at[self.distance] >= self.len {
+            self.within -= self.at[self.distance];
+            self.distance -= 1;
+        }
+        true
+    }
+}
+
 /// Gives each ordinal with the fewest sign bits by which one of its rows differs from the query.
-fn walk_distances(
-    rows: &Rows,
-    query: &UnitQuery,
-    ordinals: impl Iterator<Item = u32>,
-    mut visit: impl FnMut(u32, u32),
-) {
+fn walk_distances(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, mut visit: impl FnMut(u32, u32)) {
+    let signs = rows.signs_of(&query.exact);
     let mut distances = Vec::new();
     rows.walk(ordinals, |block| {
         distances.resize(block.rows().len(), 0);
-        let score = kernels().sign_distance_rows;
-        score(&query.signs, rows.signs(), block.rows(), &mut distances);
-        for (ordinal, part) in block.owners() {
-            if let Some(&nearest) = distances[part].iter().min() {
-                visit(ordinal, nearest);
-            }
-        }
+        (kernels().sign_distance_rows)(&signs, rows.signs(), block.rows(), &mut distances);
+        block.for_each_owner(&distances, u32::min, &mut visit);
     });
-}
-
-/// The distance within which at least `len` ordinals lie, or the largest possible.
-fn edge_of(at_distance: &[usize], len: usize) -> u32 {
-    let mut within = 0;
-    let reached = at_distance.iter().position(|&count| {
-        within += count;
-        within >= len
-    });
-    reached.unwrap_or(at_distance.len() - 1) as u32
 }
 
 #[cfg(test)]
@@ -102,22 +120,23 @@ mod tests {
     #[test]
     fn ties_at_the_edge_are_all_taken() {
         let (rows, query) = rows_at(&[9, 3, 5, 3, 1, 3]);
-        let list = Shortlist::new(&rows, &query, 0..6, 2);
-        assert_eq!((list.ordinals, list.edge), (vec![1, 3, 4, 5], 3));
+        let list = Shortlist::new(&rows, &query, &(0..6).collect(), 2);
+        assert_eq!((list.ordinals, list.edge), ([1, 3, 4, 5].into(), 3));
     }
 
     /// A list longer than what there is holds everything.
     #[test]
     fn short_supply_is_taken_whole() {
         let (rows, query) = rows_at(&[9, 3]);
-        assert_eq!(Shortlist::new(&rows, &query, 0..2, 5).ordinals, [0, 1]);
+        let list = Shortlist::new(&rows, &query, &(0..2).collect(), 5);
+        assert_eq!(list.ordinals, [0, 1].into());
     }
 
     /// A list that ends far beyond its best hits holds; one whose hits crowd its edge does not.
     #[test]
     fn list_is_judged_by_where_its_hits_lie() {
         let (rows, query) = rows_at(&[4, 5, 6, 20, 20, 21]);
-        let list = Shortlist::new(&rows, &query, 0..6, 5);
+        let list = Shortlist::new(&rows, &query, &(0..6).collect(), 5);
         assert!(list.holds(&rows, &query, &hits(0..3)));
         assert!(!list.holds(&rows, &query, &hits(2..5)));
     }

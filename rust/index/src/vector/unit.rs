@@ -9,7 +9,6 @@ use super::limits::{DIMENSIONS_MAX, UNIT_TOLERANCE};
 pub struct UnitQuery {
     pub(super) exact: Vec<f32>,
     pub(super) codes: codes::QueryCodes,
-    pub(super) signs: Vec<u64>,
 }
 
 impl UnitQuery {
@@ -23,9 +22,7 @@ impl UnitQuery {
             return Err(VectorError::WrongLength { expected: dim, found: vector.len() });
         }
         let exact = normalise(vector)?;
-        let mut signs = Vec::with_capacity(codes::sign_words(dim));
-        codes::push_signs(&exact, &mut signs);
-        Ok(Self { codes: codes::QueryCodes::new(&exact), signs, exact })
+        Ok(Self { codes: codes::QueryCodes::new(&exact), exact })
     }
 
     /// Numbers in the query vector.
@@ -65,20 +62,26 @@ pub(super) fn normalise_row(row: usize, vector: &[f32]) -> Result<Vec<f32>, Vect
 }
 
 fn check(row: usize, vector: &[f32]) -> Result<(), VectorError> {
-    if vector.len() > DIMENSIONS_MAX {
-        return Err(VectorError::TooManyDimensions { found: vector.len() });
-    }
-    if let Some(position) = vector.iter().position(|x| !x.is_finite()) {
-        return Err(if vector[position].is_nan() {
-            VectorError::NotANumber { row, position }
-        } else {
-            VectorError::Infinite { row, position }
-        });
-    }
+    check_finite(row, vector)?;
     if vector.iter().all(|&x| x == 0.0) {
         return Err(VectorError::Zero { row });
     }
     Ok(())
+}
+
+/// Refuses NaN, infinities, and vectors too long for any index.
+pub(super) fn check_finite(row: usize, vector: &[f32]) -> Result<(), VectorError> {
+    if vector.len() > DIMENSIONS_MAX {
+        return Err(VectorError::TooManyDimensions { found: vector.len() });
+    }
+    let Some(position) = vector.iter().position(|x| !x.is_finite()) else {
+        return Ok(());
+    };
+    Err(if vector[position].is_nan() {
+        VectorError::NotANumber { row, position }
+    } else {
+        VectorError::Infinite { row, position }
+    })
 }
 
 #[cfg(test)]

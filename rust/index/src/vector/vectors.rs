@@ -1,17 +1,11 @@
-//! The index itself: what goes in, what comes out, what a search returns.
-
-use std::borrow::Cow;
+//! The index itself: what goes in, what is taken out, what is left after a rebuild.
 
 use roaring::RoaringBitmap;
 
 use super::error::VectorError;
-use super::kernels::kernels;
-use super::limits::{DIMENSIONS_MAX, JUDGED_HITS_MIN, ORDINAL_MAX};
-use super::plan::{Plan, Tier, choose, shortlist_len};
+use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
 use super::rows::Rows;
-use super::scan::{Found, codes, exact};
-use super::shortlist::Shortlist;
-use super::unit::{UnitQuery, normalise_row};
+use super::unit::{UnitQuery, check_finite, normalise_row};
 
 /// The vectors of many memories, each a dense ordinal with one row or several.
 ///
@@ -19,17 +13,8 @@ use super::unit::{UnitQuery, normalise_row};
 /// behind. Equal contents give equal hits, however they came about.
 #[derive(Debug, Clone)]
 pub struct Vectors {
-    rows: Rows,
-    live: RoaringBitmap,
-}
-
-/// The hits of one search, best first, and how they were found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Search {
-    /// Ordinals with their exact cosine, highest first, equal ones by ordinal.
-    pub hits: Vec<(u32, f32)>,
-    /// How they were found.
-    pub plan: Plan,
+    pub(super) rows: Rows,
+    pub(super) live: RoaringBitmap,
 }
 
 impl Vectors {
@@ -39,6 +24,20 @@ impl Vectors {
     #[must_use]
     pub fn new(dim: usize) -> Self {
         Self { rows: Rows::new(dim), live: RoaringBitmap::new() }
+    }
+
+    /// An empty index of vectors as long as `centre`, with sign bits taken about it.
+    ///
+    /// Give a [`Vectors::mean`] of the same embedder's vectors: many embedders' hits are found far
+    /// better about their mean. Scores never depend on the centre, but a large search may miss
+    /// other hits about another one, so keep it in the record and give every index the same.
+    ///
+    /// # Errors
+    ///
+    /// [`VectorError`] when the centre holds NaN or an infinity, or is too long.
+    pub fn with_centre(centre: &[f32]) -> Result<Self, VectorError> {
+        check_finite(0, centre)?;
+        Ok(Self { rows: Rows::about(centre.to_vec()), live: RoaringBitmap::new() })
     }
 
     /// Numbers in each vector.
@@ -106,63 +105,43 @@ impl Vectors {
         self.rows.cosine(&query.exact, ordinal)
     }
 
-    /// The best `k` ordinals of `mask` by exact cosine, equal ones by ordinal; without a mask, of
-    /// all. When `k` or fewer match, all of them are returned.
-    ///
-    /// # Panics
-    ///
-    /// If the query was made for another dimension.
+    /// The mean of all rows of all ordinals; zeros when there are none.
     #[must_use]
-    pub fn search(&self, query: &UnitQuery, mask: Option<&RoaringBitmap>, k: usize) -> Search {
-        self.assert_same_dim(query);
-        let matches = match mask {
-            Some(mask) => Cow::Owned(mask & &self.live),
-            None => Cow::Borrowed(&self.live),
-        };
-        let (tier, found) = self.run(query, &matches, k);
-        let plan = Plan {
-            tier,
-            matches: matches.len(),
-            live: self.live.len(),
-            scored_exactly: found.scored_exactly,
-            kernels: kernels().name,
-        };
-        Search { hits: found.hits.iter().map(|hit| (hit.ordinal, hit.score)).collect(), plan }
+    pub fn mean(&self) -> Vec<f32> {
+        let mut sums = vec![0.0; self.rows.centre().len()];
+        let mut count = 0.0;
+        // Upwards by ordinal and in f64, so that no history shows in the sums (I14).
+        for row in self.live.iter().flat_map(|ordinal| self.rows.exact(ordinal).chunks_exact(self.dim())) {
+            sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
+            count += 1.0;
+        }
+        sums.iter().map(|sum| (sum / f64::max(count, 1.0)) as f32).collect()
     }
 
     /// A copy without the rows of removed and replaced ordinals. It gives the same hits.
     #[must_use]
     pub fn compacted(&self) -> Self {
-        let mut rows = Rows::new(self.dim());
-        self.live.iter().for_each(|ordinal| rows.copy(ordinal, &self.rows));
+        self.copied_into(Rows::about(self.rows.centre().to_vec()))
+    }
+
+    /// A compacted copy with sign bits taken about another centre: see [`Vectors::with_centre`].
+    ///
+    /// # Errors
+    ///
+    /// [`VectorError`] when the centre is of another length, or holds NaN or an infinity.
+    pub fn recentred(&self, centre: &[f32]) -> Result<Self, VectorError> {
+        if centre.len() != self.dim() {
+            let (expected, found) = (self.dim(), centre.len());
+            return Err(VectorError::WrongLength { expected, found });
+        }
+        Ok(self.copied_into(Self::with_centre(centre)?.rows))
+    }
+
+    fn copied_into(&self, mut rows: Rows) -> Self {
+        for ordinal in &self.live {
+            rows.append(ordinal, self.rows.exact(ordinal));
+        }
         Self { rows, live: self.live.clone() }
-    }
-
-    fn run(&self, query: &UnitQuery, matches: &RoaringBitmap, k: usize) -> (Tier, Found) {
-        if k == 0 {
-            return (Tier::Exact, Found { hits: Vec::new(), scored_exactly: 0 });
-        }
-        let tier = choose(matches.len(), k as u64);
-        match tier {
-            Tier::Exact => (tier, exact(&self.rows, query, matches.iter(), k)),
-            Tier::Signs => self.run_signs(query, matches, k),
-            Tier::Codes | Tier::SignsThenCodes => (tier, codes(&self.rows, query, matches.iter(), k)),
-        }
-    }
-
-    fn run_signs(&self, query: &UnitQuery, matches: &RoaringBitmap, k: usize) -> (Tier, Found) {
-        let len = shortlist_len(k as u64) as usize;
-        let list = Shortlist::new(&self.rows, query, matches.iter(), len);
-        let judged = k.max(JUDGED_HITS_MIN);
-        let mut found = codes(&self.rows, query, list.ordinals.iter().copied(), judged);
-        if list.holds(&self.rows, query, &found.hits) {
-            found.hits.truncate(k);
-            return (Tier::Signs, found);
-        }
-        let spent = found.scored_exactly;
-        found = codes(&self.rows, query, matches.iter(), k);
-        found.scored_exactly += spent;
-        (Tier::SignsThenCodes, found)
     }
 
     /// The rows, normalised, if all of them may enter.
@@ -187,13 +166,14 @@ impl Vectors {
         Ok(unit_rows)
     }
 
-    fn assert_same_dim(&self, query: &UnitQuery) {
+    pub(super) fn assert_same_dim(&self, query: &UnitQuery) {
         assert_eq!(query.dim(), self.dim(), "the query was made for another dimension");
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::search::Search;
     use super::*;
 
     fn query(numbers: &[f32]) -> UnitQuery {
@@ -249,21 +229,6 @@ mod tests {
         assert_eq!(Vectors::new(0).put(0, &[]), Err(empty));
     }
 
-    /// A memory of several rows is one hit, with the score of its nearest row, on every scan.
-    #[test]
-    fn nearest_row_speaks_for_its_ordinal() {
-        let mut vectors = Vectors::new(2);
-        for ordinal in 0..1_000 {
-            let angle = 0.1 + ordinal as f32 * 1e-3;
-            let near_and_far = [angle.cos(), angle.sin(), -1.0, 0.0];
-            vectors.put(ordinal, &near_and_far[..2 + 2 * (ordinal as usize % 2)]).unwrap();
-        }
-        vectors.put(500, &[-1.0, 0.0, 0.0, -1.0, 1.0, 0.0]).unwrap();
-        let found = vectors.search(&query(&[1.0, 0.0]), None, 3);
-        assert_eq!(ordinals(&found), [500, 0, 1]);
-        assert_eq!((found.hits[0].1, found.plan.tier), (1.0, Tier::Codes));
-    }
-
     /// A rebuild drops dead rows and changes no hit; a removed ordinal may come back.
     #[test]
     fn compacting_changes_no_hit() {
@@ -284,45 +249,22 @@ mod tests {
         }
     }
 
-    /// I14: the order in which memories were put, or a detour on the way, leaves hits as they are.
+    /// A centre never changes an exact hit, and the mean is that of all live rows.
     #[test]
-    fn history_does_not_show_in_hits() {
-        let vector = |ordinal: u32| {
-            let x = f64::from(ordinal % 50) as f32;
-            [x.sin(), x.cos(), (x * 0.7).sin()]
-        };
-        let (mut forward, mut backward) = (Vectors::new(3), Vectors::new(3));
-        for ordinal in 0..300 {
-            forward.put(ordinal, &vector(ordinal)).unwrap();
-            backward.put(299 - ordinal, &[1.0, 1.0, 1.0]).unwrap();
-            backward.put(299 - ordinal, &vector(299 - ordinal)).unwrap();
-        }
-        let asked = query(&[0.3, 0.2, 0.9]);
-        assert_eq!(forward.search(&asked, None, 20), backward.search(&asked, None, 20));
-    }
-
-    /// The narrowest and a wide vector are searched like any other.
-    #[test]
-    fn dimensions_1_and_4096_are_searched() {
-        for dim in [1, 4_096] {
-            let mut vectors = Vectors::new(dim);
-            for ordinal in 0..100 {
-                let mut numbers = vec![0.01; dim];
-                numbers[ordinal as usize % dim] = if ordinal % 2 == 0 { 2.0 } else { -2.0 };
-                vectors.put(ordinal, &numbers).unwrap();
-            }
-            let mut asked = vec![0.01; dim];
-            asked[0] = 2.0;
-            let found = vectors.search(&query(&asked), None, 2);
-            assert_eq!((found.hits[0].0, found.plan.tier), (0, Tier::Codes));
-            assert!((1.0 - found.hits[0].1).abs() < 1e-5, "cosine {}", found.hits[0].1);
-        }
-    }
-
-    /// A query of another dimension is a mistake in the caller's code, and is told at once.
-    #[test]
-    #[should_panic(expected = "another dimension")]
-    fn query_of_another_dimension_panics() {
-        let _ = Vectors::new(2).search(&query(&[1.0]), None, 1);
+    fn centre_changes_no_exact_hit() {
+        let mut vectors = Vectors::new(2);
+        assert_eq!(vectors.mean(), [0.0, 0.0]);
+        vectors.put(0, &[0.0, 1.0, 1.0, 0.0]).unwrap();
+        vectors.put(1, &[-1.0, 0.0]).unwrap();
+        vectors.put(2, &[-0.6, 0.8]).unwrap();
+        vectors.remove(2);
+        assert_eq!(vectors.mean(), [0.0, 1.0 / 3.0]);
+        let recentred = vectors.recentred(&vectors.mean()).unwrap();
+        let asked = query(&[0.6, 0.8]);
+        assert_eq!(recentred.search(&asked, None, 9), vectors.search(&asked, None, 9));
+        let wrong = VectorError::WrongLength { expected: 2, found: 1 };
+        assert_eq!(vectors.recentred(&[0.0]).unwrap_err(), wrong);
+        let nan = VectorError::NotANumber { row: 0, position: 1 };
+        assert_eq!(Vectors::with_centre(&[0.0, f32::NAN]).unwrap_err(), nan);
     }
 }
