@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
-Json = Any
+Json: TypeAlias = Any
 
 @final
 class Memory:
