@@ -1,0 +1,126 @@
+//! Instants, and a clock that cannot be made to run backwards.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use crate::Invalid;
+
+/// An instant in UTC, to the microsecond: the resolution that Python's `datetime` carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(pub i64);
+
+/// Microseconds in a day.
+pub const MICROS_PER_DAY: f64 = 86_400_000_000.0;
+
+impl Timestamp {
+    /// The first and last instants that Python's `datetime` can show (years 1 to 9999).
+    const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+
+    /// The instant `micros` microseconds after 1970-01-01T00:00Z.
+    ///
+    /// # Errors
+    /// When it lies outside the years 1 to 9999.
+    pub fn from_micros(field: &str, micros: i64) -> Result<Self, Invalid> {
+        if Self::RANGE.contains(&micros) {
+            Ok(Self(micros))
+        } else {
+            Err(Invalid::value(
+                field,
+                "lies outside the years 1 to 9999",
+                micros,
+                "Give an instant that a calendar can show",
+            ))
+        }
+    }
+
+    /// Reads RFC 3339 with an offset (`2030-01-16T00:00:00+09:00`).
+    ///
+    /// # Errors
+    /// When the text has another form, or no offset: a local time without one names no instant.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let wrong = || {
+            Invalid::value("time", "is not RFC 3339 with an offset", text, "Write it like 2030-01-16T00:00:00+09:00")
+        };
+        let instant: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
+        Self::from_micros("time", instant.as_microsecond())
+    }
+
+    /// Days from `earlier` to this instant; negative when `earlier` is later.
+    #[must_use]
+    pub fn days_since(self, earlier: Self) -> f64 {
+        (self.0 as f64 - earlier.0 as f64) / MICROS_PER_DAY
+    }
+}
+
+/// Fixed width, so that the record's text columns sort as instants do.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let instant = jiff::Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
+        write!(out, "{instant:.6}")
+    }
+}
+
+/// Turns a wall clock, which people and daemons set back, into one that only goes forward.
+///
+/// When the wall clock steps back, time goes on from the latest instant seen at the wall clock's pace: a lifetime of
+/// `t` ends at the latest `t` after the step, and nothing that has expired comes back (I10).
+#[derive(Debug, Default)]
+pub struct SteadyClock {
+    state: Mutex<Steady>,
+}
+
+#[derive(Debug, Default)]
+struct Steady {
+    last_wall: Option<i64>,
+    behind: i64,
+}
+
+impl SteadyClock {
+    /// The steady instant for a reading `wall` of the wall clock.
+    #[must_use]
+    pub fn at(&self, wall: Timestamp) -> Timestamp {
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(last) = state.last_wall {
+            state.behind += (last - wall.0).max(0);
+        }
+        state.last_wall = Some(wall.0);
+        Timestamp((wall.0 + state.behind).min(*Timestamp::RANGE.end()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An offset is honoured and shown in UTC.
+    #[test]
+    fn offset_names_the_instant() {
+        let instant = Timestamp::parse("2030-01-16T00:00:00+09:00").unwrap();
+        assert_eq!(instant.to_string(), "2030-01-15T15:00:00.000000Z");
+        assert_eq!(Timestamp::parse(&instant.to_string()).unwrap(), instant);
+    }
+
+    /// A time without an offset names no instant, and is refused.
+    #[test]
+    fn time_without_offset_is_refused() {
+        assert!(Timestamp::parse("2030-01-16T00:00:00").is_err());
+        assert!(Timestamp::parse("tomorrow").is_err());
+    }
+
+    /// Text order is time order, before 1970 too.
+    #[test]
+    fn text_sorts_as_time() {
+        let texts: Vec<_> = [-5_000_000, -1, 0, 1, 999_999, 86_400_000_000].map(|t| Timestamp(t).to_string()).to_vec();
+        assert!(texts.is_sorted());
+    }
+
+    /// A wall clock set back by an hour does not lengthen anybody's life.
+    #[test]
+    fn steady_clock_goes_on_after_a_step_back() {
+        let clock = SteadyClock::default();
+        let hour = 3_600_000_000;
+        assert_eq!(clock.at(Timestamp(10 * hour)).0, 10 * hour);
+        assert_eq!(clock.at(Timestamp(9 * hour)).0, 10 * hour);
+        assert_eq!(clock.at(Timestamp(9 * hour + 5)).0, 10 * hour + 5);
+    }
+}

@@ -1,0 +1,85 @@
+//! When two texts say the same thing in the same words.
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::fold;
+
+/// A 128-bit fingerprint of a text that case, width, spacing, composition and punctuation between words do not change.
+///
+/// Punctuation inside a word or number stays: `v1.2` and `v12` are different facts. FNV-1a (Fowler, Noll, Vo) over
+/// the folded text: it is an index key, checked against the text wherever something depends on it.
+#[must_use]
+pub fn fingerprint(summary: &str, content: Option<&str>) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let mut hash = OFFSET;
+    for part in [summary, content.unwrap_or_default()] {
+        for word in fold(part).split(' ') {
+            let word = word.trim_matches(is_edge_punctuation);
+            for byte in word.nfc().collect::<String>().bytes().chain([b' ']) {
+                hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+            }
+        }
+        hash = (hash ^ 0x1f).wrapping_mul(PRIME);
+    }
+    hash
+}
+
+/// Marks that end sentences or set words off. Signs that carry meaning (`+`, `-`, `#`, `%`) are not among them.
+fn is_edge_punctuation(character: char) -> bool {
+    matches!(
+        character,
+        '.' | ','
+            | ';'
+            | ':'
+            | '!'
+            | '?'
+            | '"'
+            | '\''
+            | '('
+            | ')'
+            | '。'
+            | '、'
+            | '，'
+            | '！'
+            | '？'
+            | '「'
+            | '」'
+            | '“'
+            | '”'
+            | '‘'
+            | '’'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same words in another dress are one text.
+    #[test]
+    fn dress_does_not_change_the_fingerprint() {
+        let plain = fingerprint("deadline is 15 October", None);
+        for other in ["Deadline is 15 October.", " deadline  is 15\tOCTOBER", "ｄｅａｄｌｉｎｅ is 15 October!"]
+        {
+            assert_eq!(fingerprint(other, None), plain, "{other}");
+        }
+    }
+
+    /// Different facts keep different fingerprints.
+    #[test]
+    fn different_facts_differ() {
+        for (one, other) in [
+            ("15 October", "16 October"),
+            ("pool size 10", "pool size 100"),
+            ("X is enabled", "X is not enabled"),
+            ("use v1.2", "use v1.3"),
+            ("use v1.2", "use v12"),
+            ("C", "C++"),
+            ("5", "-5"),
+        ] {
+            assert_ne!(fingerprint(one, None), fingerprint(other, None), "{one} / {other}");
+        }
+        assert_ne!(fingerprint("a", Some("b")), fingerprint("a b", None));
+    }
+}

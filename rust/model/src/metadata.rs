@@ -1,0 +1,155 @@
+//! The caller's own fields on a memory: JSON that comes back exactly as it was given.
+
+use serde_json::{Map, Value};
+
+use crate::Invalid;
+use crate::limits::{METADATA_BYTES_MAX, METADATA_DEPTH_MAX};
+
+/// A checked JSON object, kept as its text: most reads never look inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metadata(String);
+
+/// Names that speak of trust. Callers cannot claim them (I6), so metadata may not look as if they had.
+const RESERVED: [&str; 4] = ["trust_tier", "provenance", "source_type", "trust"];
+
+impl Default for Metadata {
+    fn default() -> Self {
+        Self("{}".to_owned())
+    }
+}
+
+impl Metadata {
+    /// Checks an object: nesting, size, reserved names and the numbers that every backend can give back.
+    ///
+    /// # Errors
+    /// Names the path of the first value at fault.
+    pub fn new(object: &Map<String, Value>) -> Result<Self, Invalid> {
+        for (name, value) in object {
+            let path = format!("metadata.{name}");
+            if RESERVED.contains(&name.as_str()) {
+                return Err(Invalid::value(
+                    path,
+                    "is a reserved name",
+                    name,
+                    "Trust is stamped by the engine; choose another name",
+                ));
+            }
+            check(&path, value, 1)?;
+        }
+        let text = serde_json::to_string(object)
+            .map_err(|error| Invalid::value("metadata", error.to_string(), "an object", "Give JSON-like values"))?;
+        if text.len() > METADATA_BYTES_MAX {
+            return Err(Invalid::over_limit("metadata", text.len(), METADATA_BYTES_MAX, "bytes as JSON"));
+        }
+        Ok(Self(text))
+    }
+
+    /// Takes text that this type wrote earlier, as it stands in the record.
+    #[must_use]
+    pub fn from_record(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0 == "{}"
+    }
+
+    /// The object, parsed. Text that somebody broke by hand in the record reads as empty.
+    #[must_use]
+    pub fn object(&self) -> Map<String, Value> {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    /// Every scalar inside with its path, lists flattened: what filters can ask for.
+    #[must_use]
+    pub fn leaves(&self) -> Vec<(String, Value)> {
+        let mut out = Vec::new();
+        if !self.is_empty() {
+            for (name, value) in self.object() {
+                collect(name, value, &mut out);
+            }
+        }
+        out
+    }
+}
+
+fn check(path: &str, value: &Value, depth: usize) -> Result<(), Invalid> {
+    if depth > METADATA_DEPTH_MAX {
+        return Err(Invalid::over_limit(path, depth, METADATA_DEPTH_MAX, "levels"));
+    }
+    match value {
+        Value::Number(number) if !number.is_f64() && number.as_i64().is_none() => {
+            Err(Invalid::value(path, "is an integer outside the signed 64 bits", number, "Write it as text"))
+        }
+        Value::String(text) if text.contains('\0') => {
+            Err(Invalid::value(path, "holds U+0000", format!("{text:?}"), "Take it out"))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(at, item)| check(&format!("{path}[{at}]"), item, depth + 1))
+        }
+        Value::Object(object) => {
+            object.iter().try_for_each(|(name, item)| check(&format!("{path}.{name}"), item, depth + 1))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn collect(path: String, value: Value, out: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Array(items) => items.into_iter().for_each(|item| collect(path.clone(), item, out)),
+        Value::Object(object) => {
+            object.into_iter().for_each(|(name, item)| collect(format!("{path}.{name}"), item, out))
+        }
+        scalar => out.push((path, scalar)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap()
+    }
+
+    /// Values come back with value and type.
+    #[test]
+    fn values_round_trip_with_their_type() {
+        let given = object(
+            json!({"a": 9_007_199_254_740_993_i64, "b": i64::MIN, "c": true, "d": 1, "e": 1.0, "f": "1", "g": null, "h": [], "i": {}, "j": 0.1}),
+        );
+        assert_eq!(Metadata::new(&given).unwrap().object(), given);
+    }
+
+    /// Claims of trust are refused by name.
+    #[test]
+    fn claim_of_trust_is_refused() {
+        let refused = Metadata::new(&object(json!({"trust_tier": "trusted"}))).unwrap_err();
+        assert_eq!(refused.field, "metadata.trust_tier");
+    }
+
+    /// An integer that a signed 64-bit column cannot hold is refused with its path.
+    #[test]
+    fn huge_integer_is_refused_with_its_path() {
+        let refused = Metadata::new(&object(json!({"x": {"y": [1, u64::MAX]}}))).unwrap_err();
+        assert_eq!(refused.field, "metadata.x.y[1]");
+    }
+
+    /// Nesting is bounded on both sides of the limit.
+    #[test]
+    fn nesting_is_bounded() {
+        let nested = |levels: usize| (1..levels).fold(json!(1), |inner, _| json!([inner]));
+        assert!(Metadata::new(&object(json!({"x": nested(METADATA_DEPTH_MAX)}))).is_ok());
+        assert!(Metadata::new(&object(json!({"x": nested(METADATA_DEPTH_MAX + 1)}))).is_err());
+    }
+}

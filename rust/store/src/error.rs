@@ -1,0 +1,81 @@
+//! What can go wrong with the record, and what the caller can do next.
+
+use rusqlite::ErrorCode;
+
+/// A failure of the record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another process held the write lock for too long. Nothing was written: try again.
+    #[error("another process held the write lock for longer than the busy timeout")]
+    Busy,
+    /// The disk is full. Nothing was written: free some room and try again.
+    #[error("the disk is full")]
+    Full,
+    /// The path holds something that is not a store of ours, or a damaged one.
+    #[error("{0}")]
+    NotAStore(String),
+    /// A newer release wrote the store. Upgrade; nothing was touched.
+    #[error("the store has schema version {found}, this build knows up to {known}")]
+    SchemaTooNew {
+        /// The version in the file.
+        found: i64,
+        /// The newest version that this build knows.
+        known: i64,
+    },
+    /// There is no store at the path and none was to be created.
+    #[error("there is no store at {0}")]
+    Missing(String),
+    /// The linked SQLite is older than 3.51.3, which can lose commits when several processes checkpoint.
+    #[error("the linked SQLite is {0}, at least 3.51.3 is needed")]
+    SqliteTooOld(String),
+    /// A file could not be read or written.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// The operating system's answer.
+        source: std::io::Error,
+    },
+    /// A row in the record has a value that we never write: somebody edited the file by hand.
+    #[error("row {row} of table {table} holds a value that memkura never writes in {column}")]
+    Damaged {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The row's number.
+        row: i64,
+    },
+    /// SQLite reported something else.
+    #[error("sqlite: {0}")]
+    Sqlite(rusqlite::Error),
+}
+
+impl StoreError {
+    /// An input-output failure while `doing` something.
+    pub fn io(doing: impl Into<String>, source: std::io::Error) -> Self {
+        if source.kind() == std::io::ErrorKind::StorageFull {
+            Self::Full
+        } else {
+            Self::Io { doing: doing.into(), source }
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::NotAStore(error.to_string()),
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+impl From<rusqlite::types::FromSqlError> for StoreError {
+    fn from(error: rusqlite::types::FromSqlError) -> Self {
+        Self::from(rusqlite::Error::from(error))
+    }
+}

@@ -1,0 +1,15 @@
+//! The record in SQLite.
+
+mod columns;
+mod connection;
+mod embedding;
+mod migrate;
+mod reader;
+mod record;
+mod writer;
+
+pub use connection::{Durability, Options, sqlite_version};
+pub use embedding::{Embedder, EmbedderState, PendingEmbedding};
+pub use reader::{Reader, Revision, Totals, VectorRow};
+pub use record::Record;
+pub use writer::Writer;

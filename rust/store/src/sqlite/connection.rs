@@ -1,0 +1,136 @@
+//! One connection, set up as every connection of a store must be.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::StoreError;
+
+/// The first SQLite without the race in which processes that checkpoint together lose commits.
+const SQLITE_MIN: i32 = 3_051_003;
+
+/// What an acknowledged write survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The process's death, the system's, and loss of power (I1).
+    #[default]
+    PowerLoss,
+    /// The process's death only: a system crash may take the last writes, never the store's soundness.
+    ProcessCrash,
+}
+
+/// How a record is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// What an acknowledged write survives.
+    pub durability: Durability,
+    /// How long to wait for another process's write.
+    pub busy_timeout: Duration,
+    /// Whether to make the store when there is none.
+    pub create: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durability: Durability::default(), busy_timeout: Duration::from_secs(30), create: true }
+    }
+}
+
+/// The version of the SQLite that is linked in.
+#[must_use]
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
+/// Where a record lives.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A database file.
+    File(PathBuf),
+    /// Shared memory of this process, under a name of its own.
+    Memory(String),
+}
+
+/// How many prepared statements a connection keeps: more than we have, so that none is prepared twice.
+const STATEMENTS_KEPT: usize = 64;
+
+/// Opens a connection to `place`.
+pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreError> {
+    if rusqlite::version_number() < SQLITE_MIN {
+        return Err(StoreError::SqliteTooOld(sqlite_version().to_owned()));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match place {
+        Place::File(path) => Connection::open_with_flags(path, flags)?,
+        Place::Memory(name) => {
+            let uri = format!("file:/{name}?vfs=memdb");
+            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_CREATE)?
+        }
+    };
+    connection.busy_timeout(options.busy_timeout)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    // A store file may come from a stranger: nothing in its schema may call a function or write to the schema.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", synchronous(options.durability))?;
+    Ok(connection)
+}
+
+const fn synchronous(durability: Durability) -> &'static str {
+    match durability {
+        Durability::PowerLoss => "full",
+        Durability::ProcessCrash => "normal",
+    }
+}
+
+/// Makes the folder (0700) and an empty database file (0600) where they are missing.
+pub fn prepare(folder: &Path, create: bool) -> Result<PathBuf, StoreError> {
+    let file = folder.join("record.sqlite3");
+    if file.exists() {
+        return Ok(file);
+    }
+    if !create {
+        return Err(StoreError::Missing(folder.display().to_string()));
+    }
+    refuse_foreign(folder)?;
+    make_private_folder(folder)?;
+    // SQLite gives its side files the mode of the database file, so this one mode decides them all.
+    let mut new = std::fs::OpenOptions::new();
+    new.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
+    new.open(&file).map_err(|error| StoreError::io(format!("creating {}", file.display()), error))?;
+    Ok(file)
+}
+
+/// A store is a folder of its own: a file, or a folder that holds other things, is not taken over.
+fn refuse_foreign(folder: &Path) -> Result<(), StoreError> {
+    match std::fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => {
+                Err(StoreError::NotAStore(format!("{} holds other files and is not a memkura store", folder.display())))
+            }
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            Err(StoreError::NotAStore(format!("{} is a file; a store is a folder", folder.display())))
+        }
+        Err(error) => Err(StoreError::io(format!("looking into {}", folder.display()), error)),
+    }
+}
+
+/// Makes a folder that only its owner can enter, and those above it that are missing.
+fn make_private_folder(folder: &Path) -> Result<(), StoreError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|error| StoreError::io(format!("creating {}", folder.display()), error))
+}

@@ -1,0 +1,262 @@
+//! Embedders and the vectors that they made.
+
+use memkura_model::{Context, Memory, MemoryId, Timestamp};
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::columns::{named, parsed};
+use super::{Reader, VectorRow, Writer};
+use crate::StoreError;
+
+/// An embedder that vectors of this store were made by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Embedder {
+    /// The record's number for it.
+    pub number: i64,
+    /// Its fingerprint: model, and recipe of the text given to it.
+    pub name: String,
+    /// Components of each of its vectors.
+    pub dimensions: usize,
+    /// Whether recall uses it.
+    pub state: EmbedderState,
+}
+
+/// Whether recall uses an embedder's vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbedderState {
+    /// Recall uses its vectors.
+    Bound,
+    /// Its vectors are being made beside the bound one's.
+    Building,
+}
+
+impl EmbedderState {
+    /// The name that the record uses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Building => "building",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Bound, Self::Building].into_iter().find(|state| state.as_str() == text)
+    }
+}
+
+/// A text that has no vector yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingEmbedding {
+    /// The record's number for the row.
+    pub row: i64,
+    /// The text version that a vector must describe.
+    pub text_version: i64,
+    /// The summary.
+    pub summary: String,
+    /// The content.
+    pub content: Option<String>,
+}
+
+impl Reader<'_> {
+    /// The embedder in `state`.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn embedder(&self, state: EmbedderState) -> Result<Option<Embedder>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT number, name, dimensions, state FROM embedder WHERE state = ?1")?;
+        Ok(statement.query_row([state.as_str()], embedder_from).optional()?)
+    }
+
+    /// The vectors of a context's present texts by one embedder, in the order of rows.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn vectors(&self, context: &Context, embedder: i64, mut each: impl FnMut(VectorRow)) -> Result<(), StoreError> {
+        let sql = "SELECT e.row, e.text_version, e.vectors FROM memory m JOIN embedding e \
+             ON e.embedder = ?2 AND e.row = m.row AND e.text_version = m.text_version \
+             WHERE m.context = ?1 AND e.vectors IS NOT NULL ORDER BY m.row";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![context.number, embedder])?;
+        while let Some(row) = rows.next()? {
+            each(VectorRow {
+                row: row.get(0)?,
+                text_version: row.get(1)?,
+                vectors: floats(row.get_ref(2)?.as_blob()?),
+            });
+        }
+        Ok(())
+    }
+
+    /// The vectors of one text version of a row.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn vector(&self, row: i64, text_version: i64, embedder: i64) -> Result<Option<Vec<f32>>, StoreError> {
+        let sql = "SELECT vectors FROM embedding WHERE embedder = ?1 AND row = ?2 AND text_version = ?3";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement
+            .query_row(params![embedder, row, text_version], |row| Ok(row.get_ref(0)?.as_blob_or_null()?.map(floats)));
+        Ok(found.optional()?.flatten())
+    }
+
+    /// Up to `limit` texts in use, of any context, after row `after`, that have no vector by this embedder.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn pending_embeddings(
+        &self,
+        embedder: i64,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<PendingEmbedding>, StoreError> {
+        let sql = "SELECT row, text_version, summary, content FROM memory m WHERE row > ?2 AND status IN ('active', 'stale') \
+             AND NOT EXISTS (SELECT 1 FROM embedding e WHERE e.embedder = ?1 AND e.row = m.row \
+                             AND e.text_version = m.text_version AND e.vectors IS NOT NULL) \
+             ORDER BY row LIMIT ?3";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let pending = statement.query_map(params![embedder, after, limit as i64], |row| {
+            Ok(PendingEmbedding {
+                row: row.get(0)?,
+                text_version: row.get(1)?,
+                summary: row.get(2)?,
+                content: row.get(3)?,
+            })
+        })?;
+        Ok(pending.collect::<Result<_, _>>()?)
+    }
+
+    /// Texts in use, and how many of them failed with this embedder and have no vector by it.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn embedding_progress(&self, embedder: i64) -> Result<(i64, i64), StoreError> {
+        let sql = "SELECT count(*), count(e.vectors) FROM memory m LEFT JOIN embedding e \
+             ON e.embedder = ?1 AND e.row = m.row AND e.text_version = m.text_version WHERE m.status IN ('active', 'stale')";
+        Ok(self.connection.query_row(sql, [embedder], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    }
+
+    /// Why texts have no vector by this embedder, each reason with its count.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn embedding_problems(&self, embedder: i64) -> Result<Vec<(String, i64)>, StoreError> {
+        let sql = "SELECT e.problem, count(*) FROM embedding e JOIN memory m ON m.row = e.row AND m.text_version = e.text_version \
+             WHERE e.embedder = ?1 AND e.problem IS NOT NULL AND m.status IN ('active', 'stale') GROUP BY e.problem ORDER BY 2 DESC, 1 LIMIT 16";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.query_map([embedder], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Writer<'_> {
+    /// Enters an embedder in `state`.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn add_embedder(
+        &self,
+        name: &str,
+        dimensions: usize,
+        state: EmbedderState,
+        now: Timestamp,
+    ) -> Result<Embedder, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("INSERT INTO embedder (name, dimensions, state, created_at) VALUES (?1, ?2, ?3, ?4)")?;
+        let number = statement.insert(params![name, dimensions as i64, state.as_str(), now.to_string()])?;
+        Ok(Embedder { number, name: name.to_owned(), dimensions, state })
+    }
+
+    /// Removes an embedder with all of its vectors.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn remove_embedder(&self, number: i64) -> Result<(), StoreError> {
+        self.connection.execute("DELETE FROM embedding WHERE embedder = ?1", [number])?;
+        self.connection.execute("DELETE FROM embedder WHERE number = ?1", [number])?;
+        Ok(())
+    }
+
+    /// Makes recall use the embedder that was being built. The one bound before goes, with its vectors.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn bind_built_embedder(&self) -> Result<(), StoreError> {
+        if let Some(old) = self.embedder(EmbedderState::Bound)? {
+            self.remove_embedder(old.number)?;
+        }
+        self.connection.execute("UPDATE embedder SET state = 'bound' WHERE state = 'building'", [])?;
+        let embedded = "UPDATE memory SET embedded = EXISTS (SELECT 1 FROM embedding e WHERE e.row = memory.row \
+             AND e.text_version = memory.text_version AND e.vectors IS NOT NULL)";
+        self.connection.execute(embedded, [])?;
+        // Every row has another vector now. One change a row lets each index follow as it follows any other write.
+        self.connection.execute(
+            "INSERT INTO change (context, row, memory_id) SELECT context, row, memory_id FROM memory ORDER BY row",
+            [],
+        )?;
+        Ok(())
+    }
+
+    /// Writes the vectors of a row's present text, or why there are none. Says whether that text is still the row's.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn put_vectors(
+        &self,
+        embedder: &Embedder,
+        row: i64,
+        text_version: i64,
+        vectors: Result<&[f32], &str>,
+    ) -> Result<bool, StoreError> {
+        let sql = "INSERT OR REPLACE INTO embedding (row, text_version, embedder, vectors, problem) \
+             SELECT row, text_version, ?3, ?4, ?5 FROM memory WHERE row = ?1 AND text_version = ?2";
+        let bytes = vectors.ok().map(bytes);
+        let written = self.connection.prepare_cached(sql)?.execute(params![
+            row,
+            text_version,
+            embedder.number,
+            bytes,
+            vectors.err()
+        ])?;
+        Ok(written == 1)
+    }
+
+    /// Notes that a row's present text has a vector by the bound embedder, and tells the indexes.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn mark_embedded(&self, row: i64) -> Result<(), StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("UPDATE memory SET embedded = 1 WHERE row = ?1 RETURNING context, memory_id")?;
+        let (context, id): (i64, MemoryId) = statement.query_row([row], |row| Ok((row.get(0)?, parsed(row, 1)?)))?;
+        self.log(context, row, id)
+    }
+
+    /// The vectors of a memory's present text by the bound embedder.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn bound_vectors(&self, memory: &Memory) -> Result<Option<Vec<f32>>, StoreError> {
+        let Some(embedder) = self.embedder(EmbedderState::Bound)? else { return Ok(None) };
+        self.vector(memory.row, memory.text_version, embedder.number)
+    }
+}
+
+fn embedder_from(row: &Row<'_>) -> rusqlite::Result<Embedder> {
+    let dimensions: i64 = row.get(2)?;
+    Ok(Embedder {
+        number: row.get(0)?,
+        name: row.get(1)?,
+        dimensions: dimensions as usize,
+        state: named(row, 3, EmbedderState::parse)?,
+    })
+}
+
+fn bytes(floats: &[f32]) -> Vec<u8> {
+    floats.iter().flat_map(|float| float.to_le_bytes()).collect()
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|chunk| f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])).collect()
+}

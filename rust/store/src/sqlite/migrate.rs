@@ -1,0 +1,63 @@
+//! Numbered, permanent steps of the schema. A released step is never edited.
+
+use memkura_model::Timestamp;
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use crate::StoreError;
+
+/// Marks our databases in SQLite's header: "mkur".
+const APPLICATION_ID: i64 = 0x6d6b_7572;
+
+const STEPS: &[&str] = &[include_str!("schema/0001_record.sql")];
+
+/// Brings the schema to the newest version. Writes nothing when it is there already.
+pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreError> {
+    let known = STEPS.len() as i64;
+    let found = checked_version(connection, known)?;
+    if found == known {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it while we waited for the lock.
+    let found = checked_version(&transaction, known)?;
+    for step in &STEPS[found as usize..] {
+        transaction.execute_batch(step)?;
+    }
+    if found == 0 {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        let mut settings = transaction.prepare("INSERT INTO setting (name, value) VALUES (?1, ?2)")?;
+        settings.execute(params!["store_id", random_name::<16>()?])?;
+        settings.execute(params!["created_at", now.to_string()])?;
+    }
+    transaction.pragma_update(None, "user_version", known)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn checked_version(connection: &Connection, known: i64) -> Result<i64, StoreError> {
+    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let fresh = application == 0 && found == 0 && tables == 0;
+    if !fresh && application != APPLICATION_ID {
+        return Err(StoreError::NotAStore(format!("the database has application id {application}, not memkura's")));
+    }
+    if found > known {
+        return Err(StoreError::SchemaTooNew { found, known });
+    }
+    Ok(found)
+}
+
+/// `N` random bytes from the system, as hex: a name that nothing else has.
+pub fn random_name<const N: usize>() -> Result<String, StoreError> {
+    use std::fmt::Write as _;
+
+    let mut bytes = [0_u8; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::io("asking the system for random bytes", std::io::Error::other(error)))?;
+    Ok(bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    }))
+}

@@ -1,0 +1,262 @@
+//! Everything that is read from the record.
+
+use std::sync::Arc;
+
+use memkura_model::{Change, Context, Memory, MemoryId, Origin, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::columns::{MEMORY, MEMORY_COUNT, memory_from, named, parsed, time};
+use crate::StoreError;
+
+/// One read transaction.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    pub(super) connection: &'a Connection,
+}
+
+/// The vectors of one text version of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorRow {
+    /// The record's number for the row.
+    pub row: i64,
+    /// The text version that the vectors describe.
+    pub text_version: i64,
+    /// As many as the text has parts, one after the other.
+    pub vectors: Vec<f32>,
+}
+
+/// One state in the history of a memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    /// The memory as it was.
+    pub memory: Memory,
+    /// What brought it to this state.
+    pub action: String,
+    /// The door that the change came through.
+    pub door: String,
+    /// When the next state replaced it; `None` for the current one.
+    pub replaced_at: Option<Timestamp>,
+}
+
+/// What the record holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Memories in use.
+    pub memories: i64,
+    /// Memories out of use, kept for their history.
+    pub retired: i64,
+    /// Memories in use without a vector.
+    pub unembedded: i64,
+    /// Earlier states.
+    pub revisions: i64,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(connection: &'a Connection) -> Self {
+        Self { connection }
+    }
+
+    /// What the store says of itself under `name`, such as `store_id`.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT value FROM setting WHERE name = ?1")?;
+        Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+    }
+
+    /// The number of the newest change; 0 in a new store.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn last_change(&self) -> Result<i64, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT coalesce(max(number), 0) FROM change")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
+    }
+
+    /// The changes after number `after`, oldest first.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn changes_after(&self, after: i64) -> Result<Vec<Change>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT number, context, row, memory_id FROM change WHERE number > ?1 ORDER BY number")?;
+        let changes = statement.query_map([after], |row| {
+            Ok(Change { number: row.get(0)?, context: row.get(1)?, row: row.get(2)?, memory_id: parsed(row, 3)? })
+        })?;
+        Ok(changes.collect::<Result<_, _>>()?)
+    }
+
+    /// The context called `name`.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn context(&self, name: &str) -> Result<Option<Context>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT number, name, origin FROM context WHERE name = ?1")?;
+        Ok(statement.query_row([name], context_from).optional()?)
+    }
+
+    /// Every context, by name.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn contexts(&self) -> Result<Vec<Context>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT number, name, origin FROM context ORDER BY name")?;
+        Ok(statement.query_map([], context_from)?.collect::<Result<_, _>>()?)
+    }
+
+    /// The memory with this id in this context, whatever its status.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn by_id(&self, context: &Context, id: MemoryId) -> Result<Option<Memory>, StoreError> {
+        let sql = format!("SELECT {MEMORY} FROM memory WHERE memory_id = ?1 AND context = ?2");
+        self.one(context, &sql, params![id.to_string(), context.number])
+    }
+
+    /// The memory that a folded key names in this context and scope.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn by_key(&self, context: &Context, scope: &str, key_folded: &str) -> Result<Option<Memory>, StoreError> {
+        let sql = format!(
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND scope = ?2 AND key_folded = ?3 AND key IS NOT NULL AND status <> 'retired'"
+        );
+        self.one(context, &sql, params![context.number, scope, key_folded])
+    }
+
+    /// The memories in use that say the same in the same words, oldest first.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn by_fingerprint(&self, context: &Context, fingerprint: u128) -> Result<Vec<Memory>, StoreError> {
+        let sql = format!(
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND fingerprint = ?2 AND status IN ('active', 'stale') ORDER BY row LIMIT 16"
+        );
+        self.many(context, &sql, params![context.number, fingerprint.to_be_bytes()])
+    }
+
+    /// The rows with these numbers that are there, in the given order.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn rows(&self, context: &Context, rows: &[i64]) -> Result<Vec<Memory>, StoreError> {
+        let sql = format!("SELECT {MEMORY} FROM memory WHERE row = ?1 AND context = ?2");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let name = Arc::from(context.name.as_str());
+        let found = rows.iter().filter_map(|row| {
+            statement.query_row(params![row, context.number], |row| memory_from(row, &name)).optional().transpose()
+        });
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+
+    /// Every row of a context that is in use or was superseded, in the order of writing.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn indexed(&self, context: &Context, mut each: impl FnMut(Memory)) -> Result<(), StoreError> {
+        let sql = format!(
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND (status <> 'retired' OR superseded_by IS NOT NULL) ORDER BY row"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let name = Arc::from(context.name.as_str());
+        let mut rows = statement.query([context.number])?;
+        while let Some(row) = rows.next()? {
+            each(memory_from(row, &name)?);
+        }
+        Ok(())
+    }
+
+    /// Every row of a context in the state that it had at `at`.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn as_of(&self, context: &Context, at: Timestamp) -> Result<Vec<Memory>, StoreError> {
+        let sql = format!(
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND updated_at <= ?2 \
+             UNION ALL SELECT {MEMORY} FROM revision WHERE context = ?1 AND updated_at <= ?2 AND replaced_at > ?2 ORDER BY row"
+        );
+        self.many(context, &sql, params![context.number, at.to_string()])
+    }
+
+    /// The states of one memory, oldest first.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn history(&self, context: &Context, id: MemoryId) -> Result<Vec<Revision>, StoreError> {
+        let sql = format!(
+            "SELECT {MEMORY}, last_action, last_door, replaced_at FROM revision WHERE memory_id = ?1 AND context = ?2 \
+             UNION ALL SELECT {MEMORY}, last_action, last_door, NULL FROM memory WHERE memory_id = ?1 AND context = ?2 ORDER BY version"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let name = Arc::from(context.name.as_str());
+        let revisions = statement.query_map(params![id.to_string(), context.number], |row| {
+            let replaced = row.get_ref(MEMORY_COUNT + 2)?.as_str_or_null()?.is_some();
+            Ok(Revision {
+                memory: memory_from(row, &name)?,
+                action: row.get(MEMORY_COUNT)?,
+                door: row.get(MEMORY_COUNT + 1)?,
+                replaced_at: if replaced { Some(time(row, MEMORY_COUNT + 2)?) } else { None },
+            })
+        })?;
+        Ok(revisions.collect::<Result<_, _>>()?)
+    }
+
+    /// When, and through which door, the memory with this id was purged from this context.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn purged(&self, context: &Context, id: MemoryId) -> Result<Option<(Timestamp, String)>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT purged_at, door FROM purged WHERE memory_id = ?1 AND context = ?2")?;
+        Ok(statement
+            .query_row(params![id.to_string(), context.number], |row| Ok((time(row, 0)?, row.get(1)?)))
+            .optional()?)
+    }
+
+    /// The memory that an earlier write with this idempotency word made.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn by_idempotency(&self, context: &Context, word: &str) -> Result<Option<MemoryId>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT memory_id FROM idempotency WHERE context = ?1 AND word = ?2")?;
+        Ok(statement.query_row(params![context.number, word], |row| parsed(row, 0)).optional()?)
+    }
+
+    /// What the record holds, in one context or in all.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn totals(&self, context: Option<&Context>) -> Result<Totals, StoreError> {
+        let number = context.map(|context| context.number);
+        let memories = "SELECT count(*) FILTER (WHERE status IN ('active', 'stale')), count(*) FILTER (WHERE status = 'retired'), \
+             count(*) FILTER (WHERE status IN ('active', 'stale') AND embedded = 0) FROM memory WHERE ?1 IS NULL OR context = ?1";
+        let totals = self.connection.query_row(memories, [number], |row| {
+            Ok(Totals { memories: row.get(0)?, retired: row.get(1)?, unembedded: row.get(2)?, revisions: 0 })
+        })?;
+        let revisions = "SELECT count(*) FROM revision WHERE ?1 IS NULL OR context = ?1";
+        Ok(Totals { revisions: self.connection.query_row(revisions, [number], |row| row.get(0))?, ..totals })
+    }
+
+    fn one(&self, context: &Context, sql: &str, values: impl rusqlite::Params) -> Result<Option<Memory>, StoreError> {
+        let name = Arc::from(context.name.as_str());
+        Ok(self.connection.prepare_cached(sql)?.query_row(values, |row| memory_from(row, &name)).optional()?)
+    }
+
+    fn many(&self, context: &Context, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Memory>, StoreError> {
+        let name = Arc::from(context.name.as_str());
+        Ok(self
+            .connection
+            .prepare_cached(sql)?
+            .query_map(values, |row| memory_from(row, &name))?
+            .collect::<Result<_, _>>()?)
+    }
+}
+
+fn context_from(row: &Row<'_>) -> rusqlite::Result<Context> {
+    Ok(Context { number: row.get(0)?, name: row.get(1)?, origin: named(row, 2, |text| Origin::parse(text).ok())? })
+}

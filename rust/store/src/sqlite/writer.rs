@@ -1,0 +1,147 @@
+//! Everything that is written to the record. Each write of a memory also writes its change (I2).
+
+use memkura_model::{Action, Context, Door, Memory, MemoryId, Origin, Timestamp, fingerprint, fold};
+use rusqlite::{Connection, params};
+
+use super::Reader;
+use super::columns::{STATE, json_list};
+use crate::StoreError;
+
+/// One write transaction. It reads as a [`Reader`] does, and sees what it has itself written.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> std::ops::Deref for Writer<'a> {
+    type Target = Reader<'a>;
+
+    fn deref(&self) -> &Reader<'a> {
+        &self.reader
+    }
+}
+
+impl<'a> Writer<'a> {
+    pub(super) const fn new(connection: &'a Connection) -> Self {
+        Self { reader: Reader::new(connection) }
+    }
+
+    /// The context called `name`, made with `origin` if there is none.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn context_or_new(&self, name: &str, origin: Origin, now: Timestamp) -> Result<Context, StoreError> {
+        if let Some(context) = self.context(name)? {
+            return Ok(context);
+        }
+        let mut statement =
+            self.connection.prepare_cached("INSERT INTO context (name, origin, created_at) VALUES (?1, ?2, ?3)")?;
+        let number = statement.insert(params![name, origin.as_str(), now.to_string()])?;
+        Ok(Context { number, name: name.to_owned(), origin })
+    }
+
+    /// Writes a new memory and returns the number of its row (`memory.row` is not looked at).
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn insert(&self, memory: &Memory, door: Door) -> Result<i64, StoreError> {
+        let row = self.put(None, memory, Action::Remember, door)?;
+        self.log(memory.context, row, memory.memory_id)?;
+        Ok(row)
+    }
+
+    /// Keeps the row's present state as a revision and writes `memory` over it.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn replace(&self, memory: &Memory, action: Action, door: Door) -> Result<(), StoreError> {
+        let keep = format!("INSERT INTO revision ({STATE}, replaced_at) SELECT {STATE}, ?2 FROM memory WHERE row = ?1");
+        self.connection.prepare_cached(&keep)?.execute(params![memory.row, memory.updated_at.to_string()])?;
+        self.put(Some(memory.row), memory, action, door)?;
+        self.log(memory.context, memory.row, memory.memory_id)
+    }
+
+    /// Erases a memory with its revisions and vectors; that it was purged is all that stays.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn purge(&self, memory: &Memory, door: Door, now: Timestamp) -> Result<(), StoreError> {
+        let id = memory.memory_id.to_string();
+        let mark = "INSERT OR REPLACE INTO purged (memory_id, context, purged_at, door) VALUES (?1, ?2, ?3, ?4)";
+        self.connection.execute(mark, params![id, memory.context, now.to_string(), door.source_type().as_str()])?;
+        for table in ["embedding", "revision", "memory"] {
+            self.connection.execute(&format!("DELETE FROM {table} WHERE row = ?1"), [memory.row])?;
+        }
+        self.log(memory.context, memory.row, memory.memory_id)
+    }
+
+    /// Notes that a write with this idempotency word made `id`.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn note_idempotency(&self, context: &Context, word: &str, id: MemoryId) -> Result<(), StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("INSERT INTO idempotency (context, word, memory_id) VALUES (?1, ?2, ?3)")?;
+        statement.execute(params![context.number, word, id.to_string()])?;
+        Ok(())
+    }
+
+    /// Tells the indexes to look at a row again.
+    pub(super) fn log(&self, context: i64, row: i64, id: MemoryId) -> Result<(), StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("INSERT INTO change (context, row, memory_id) VALUES (?1, ?2, ?3)")?;
+        statement.execute(params![context, row, id.to_string()])?;
+        Ok(())
+    }
+
+    fn put(&self, row: Option<i64>, memory: &Memory, action: Action, door: Door) -> Result<i64, StoreError> {
+        const MARKS: &str = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+             ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35";
+        let sql = match row {
+            None => format!("INSERT INTO memory ({STATE}) VALUES ({MARKS})"),
+            // An update in place: replacing the row would give it a new number.
+            Some(_) => format!("UPDATE memory SET ({STATE}) = ({MARKS}) WHERE row = ?1"),
+        };
+        let fingerprint = fingerprint(&memory.summary, memory.content.as_deref()).to_be_bytes();
+        let time = |instant: Option<Timestamp>| instant.map(|instant| instant.to_string());
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.execute(params![
+            row,
+            memory.memory_id.to_string(),
+            memory.context,
+            memory.kind,
+            memory.scope,
+            memory.key,
+            memory.key.as_deref().map(fold),
+            memory.summary,
+            memory.content,
+            json_list(&memory.tags),
+            memory.metadata.as_str(),
+            memory.delivery_mode.as_str(),
+            memory.trigger.as_ref().map(memkura_model::Metadata::as_str),
+            memory.importance,
+            memory.confidence,
+            memory.proof,
+            memory.status.as_str(),
+            memory.source_type.as_str(),
+            memory.trust_tier.as_str(),
+            json_list(&memory.derived_from),
+            memory.superseded_by.map(|id| id.to_string()),
+            memory.session,
+            time(memory.event_time),
+            time(memory.expires_at),
+            memory.created_at.to_string(),
+            memory.updated_at.to_string(),
+            time(memory.last_seen),
+            memory.access_count,
+            memory.decay_rate,
+            memory.version,
+            memory.text_version,
+            memory.embedded,
+            fingerprint,
+            action.as_str(),
+            door.source_type().as_str(),
+        ])?;
+        Ok(row.unwrap_or_else(|| self.connection.last_insert_rowid()))
+    }
+}
