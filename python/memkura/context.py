@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from memkura.engine import Engine
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
@@ -59,7 +60,7 @@ class Context:
 
     def remember_many(
         self, items: Iterable[Mapping[str, Any]], *, progress: Progress | None = None, batch_size: int = 512
-    ) -> _Remembered:
+    ) -> builtins.list[Remembered]:
         """As :meth:`memkura.Engine.remember_many`, into this context. An item that names another one is refused."""
         return self.engine.remember_many(
             ({**item, "context_id": self._mine(item)} for item in items), progress=progress, batch_size=batch_size
@@ -80,7 +81,3 @@ class Context:
 
     def __repr__(self) -> str:
         return f"<memkura.Context {self.context_id!r} of {self.engine!r}>"
-
-
-if TYPE_CHECKING:
-    _Remembered = list[Remembered]

@@ -16,9 +16,10 @@ from memkura.errors import EmbedderFailed, TextRepaired
 from memkura.hits import Hits
 from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
-from memkura.vectors import Vectors
+from memkura.vectors import Embedded, Vectors
 
 if TYPE_CHECKING:
+    import builtins
     from datetime import datetime
     from types import TracebackType
     from typing import Self
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 Filters = Mapping[str, Any]
 Progress = Callable[[int, int | None], object]
-Ids = list[str]
-Rows = list[_core.Memory]
-Revisions = list[dict[str, Any]]
 
 
 class _Unset:
@@ -247,7 +245,7 @@ class Engine:
         *,
         progress: Progress | None = None,
         batch_size: int = _BATCH,
-    ) -> list[Remembered]:
+    ) -> builtins.list[Remembered]:
         """Keeps many memories, with one synchronisation a batch. A batch is kept whole or not at all.
 
         Args:
@@ -272,15 +270,39 @@ class Engine:
         _warn([warning for remembered in done for warning in remembered.warnings])
         return done
 
-    def _remember_batch(self, items: Sequence[Mapping[str, Any]]) -> list[Remembered]:
+    def _remember_batch(self, items: Sequence[Mapping[str, Any]]) -> builtins.list[Remembered]:
+        return self._remember_drafts(items, self._item_vectors(items))
+
+    def _item_vectors(self, items: Sequence[Mapping[str, Any]]) -> builtins.list[Embedded]:
+        """The embedding that each item brings, or that the embedder makes of its text."""
+        vectors = [Embedded(item.get("embedding")) for item in items]
+        missing = [at for at, (embedding, _) in enumerate(vectors) if embedding is None]
+        for at, made in zip(missing, self._embedded([items[at] for at in missing]), strict=True):
+            vectors[at] = made
+        return vectors
+
+    def _remember_drafts(
+        self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
+    ) -> builtins.list[Remembered]:
         drafts = [{name: value for name, value in item.items() if name != "embedding"} for item in items]
-        embeddings = [item.get("embedding") for item in items]
-        errors: list[str | None] = [None] * len(items)
-        missing = [at for at, embedding in enumerate(embeddings) if embedding is None]
-        for at, answer in zip(missing, self._embedded([drafts[at] for at in missing]), strict=True):
-            embeddings[at], errors[at] = answer
-        receipts = self._core.remember_many(drafts, embeddings=embeddings, embedding_errors=errors, door=self._door)
+        receipts = self._core.remember_many(
+            drafts,
+            embeddings=[embedding for embedding, _ in vectors],
+            embedding_errors=[error for _, error in vectors],
+            door=self._door,
+        )
         return [Remembered.of(receipt) for receipt in receipts]
+
+    def _remember_whole(
+        self, items: Sequence[Mapping[str, Any]], progress: Progress | None = None
+    ) -> builtins.list[Remembered]:
+        """As :meth:`remember_many` in one batch, with the embedding, which takes the time, done and shown in pieces."""
+        vectors: builtins.list[Embedded] = []
+        while len(vectors) < len(items):
+            vectors += self._item_vectors(items[len(vectors) : len(vectors) + _BATCH])
+            if progress is not None:
+                progress(len(vectors), len(items))
+        return self._remember_drafts(items, vectors)
 
     def update_memory(
         self,
@@ -383,7 +405,7 @@ class Engine:
         filters: Filters | None = None,
         everything: bool = False,
         purge: bool = False,
-    ) -> Ids:
+    ) -> builtins.list[str]:
         """Takes memories out of every read. Says what, or raises: it is never wider than asked.
 
         Args:
@@ -427,7 +449,7 @@ class Engine:
         offset: int = 0,
         order: str = "created_at",
         descending: bool = False,
-    ) -> Rows:
+    ) -> builtins.list[Memory]:
         """Memories in a fixed order, a page at a time.
 
         Args:
@@ -446,7 +468,7 @@ class Engine:
         """How many memories match `filters`; all by default."""
         return self._core.count(context_id, filters=filters)
 
-    def history(self, context_id: str, memory_id: str) -> Revisions:
+    def history(self, context_id: str, memory_id: str) -> builtins.list[dict[str, Any]]:
         """Every revision of a memory, the oldest first, as dictionaries.
 
         Raises:
@@ -569,7 +591,7 @@ class Engine:
         """
         self._core.create_context(context_id, origin=origin)
 
-    def contexts(self) -> Revisions:
+    def contexts(self) -> builtins.list[dict[str, Any]]:
         """Every context, as a dictionary with its ``context_id``, ``origin`` and figures."""
         return self._core.contexts()
 
@@ -673,14 +695,14 @@ class Engine:
         wanted = legs is None or "vector" in legs
         return wanted and isinstance(query, str) and bool(query.strip()) and self._is_ready()
 
-    def _embedded(self, drafts: Sequence[Mapping[str, Any]]) -> Sequence[tuple[object, str | None]]:
+    def _embedded(self, drafts: Sequence[Mapping[str, Any]]) -> builtins.list[Embedded]:
         """The vectors of each draft's text, or the reason why there are none. Odd types are the core's to refuse."""
         usable = [isinstance(draft.get("summary"), str) and _is_text(draft.get("content")) for draft in drafts]
         if not any(usable) or not self._is_ready():
-            return [(None, None) for _ in drafts]
+            return [Embedded() for _ in drafts]
         texts = [(draft["summary"], draft.get("content")) for draft, good in zip(drafts, usable, strict=True) if good]
         answers = iter(self._vectors.of_memories(texts))
-        return [next(answers) if good else (None, None) for good in usable]
+        return [next(answers) if good else Embedded() for good in usable]
 
 
 def _given(**fields: object) -> dict[str, Any]:

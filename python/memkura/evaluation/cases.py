@@ -118,7 +118,7 @@ def _grades(rel: object, where: str) -> dict[str, float]:
 
 
 def _item(row: Mapping[str, Any], context_id: str, where: str) -> dict[str, Any]:
-    item: dict[str, Any] = {"context_id": context_id, **_text(row, where)}
+    item: dict[str, Any] = {"context_id": context_id, **text_of(row, where)}
     kept = ("tags", "metadata", "type", "importance", "embedding")
     item |= {name: row[name] for name in kept if row.get(name) is not None}
     if row.get("session") is not None:
@@ -131,7 +131,8 @@ def _item(row: Mapping[str, Any], context_id: str, where: str) -> dict[str, Any]
     return item
 
 
-def _text(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+def text_of(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The row's ``summary`` and ``content``, made of ``title`` and ``text`` where it has those."""
     if isinstance(row.get("summary"), str):
         return {"summary": row["summary"], "content": row.get("content")}
     text, title = row.get("text"), row.get("title")
