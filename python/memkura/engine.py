@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from memkura import _core, forking, reindexing
 from memkura.embedders import resolve
-from memkura.embedders.resolve import AUTO_OFF, CHOSEN_OFF
+from memkura.embedders.naming import AUTO_OFF, CHOSEN_OFF
 from memkura.errors import EmbedderFailed, TextRepaired
 from memkura.hits import Hits
 from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats

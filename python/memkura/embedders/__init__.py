@@ -5,6 +5,6 @@ anything or opens a connection unless it was asked for by name.
 """
 
 from memkura.embedders.protocol import Embedder, Kind, Vector
-from memkura.embedders.resolve import resolve
+from memkura.embedders.naming import resolve
 
 __all__ = ["Embedder", "Kind", "Vector", "resolve"]
