@@ -92,7 +92,7 @@ class AsyncToy(ToyEmbedder):
         await asyncio.sleep(0.01)
         return super().embed(texts, kind=kind)
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:  # noqa: ARG002 - never called
         raise AssertionError("the asynchronous half is there")
 
 

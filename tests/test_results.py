@@ -59,9 +59,9 @@ def test_repaired_text_warns_at_the_callers_line(engine: Engine) -> None:
     memory = engine.get("c", memory_id)
     assert memory is not None
     assert memory.summary == "half \ufffd pair"
+    texts = [f"text {number}" for number in range(100)]
+    texts[50] += " nul \0"
     with pytest.warns(errors.TextRepaired):
-        texts = [f"text {number}" for number in range(100)]
-        texts[50] += " nul \0"
         ids = engine.remember_many([{"context_id": "c", "summary": text} for text in texts])
     assert len(ids) == 100
     assert [bool(memory_id.warnings) for memory_id in ids].count(True) == 1

@@ -4,7 +4,7 @@ An embedder is anything with ``id``, ``dim`` and ``embed(texts, *, kind)``; noth
 anything or opens a connection unless it was asked for by name.
 """
 
-from memkura.embedders.protocol import Embedder, Kind, Vector
 from memkura.embedders.naming import resolve
+from memkura.embedders.protocol import Embedder, Kind, Vector
 
 __all__ = ["Embedder", "Kind", "Vector", "resolve"]
