@@ -141,7 +141,7 @@ def test_shown_results_obey_nothing(engine: Engine) -> None:
     assert "&lt;script&gt;" in html
     for shown in (repr(hits), html, engine.stats()._repr_html_()):
         assert shown == visible(shown)
-    console = pytest.importorskip("rich.console").Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    console = pytest.importorskip("rich.console").Console(width=200)
     with console.capture() as capture:
         console.print(hits)
         console.print(engine.stats())

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from memkura import _core, forking, reindexing
-from memkura.embedders import resolve
-from memkura.embedders.naming import AUTO_OFF, CHOSEN_OFF
+from memkura.binding import Binding
 from memkura.errors import EmbedderFailed, TextRepaired
 from memkura.hits import Hits
 from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
-from memkura.vectors import Embedded, Vectors
 
 if TYPE_CHECKING:
     import builtins
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from memkura._core import Memory
     from memkura.context import Context
     from memkura.rerank import Reranker
+    from memkura.vectors import Embedded
 
 Filters = Mapping[str, Any]
 Progress = Callable[[int, int | None], object]
@@ -40,6 +39,9 @@ class _Unset:
 
 
 UNSET: Final = _Unset()
+
+# The arguments of `update_memory` that are not fields to change.
+_NO_FIELDS: Final = {"self", "context_id", "memory_id", "embedding"}
 
 # One transaction, and a short stretch of holding the interpreter lock, for each batch.
 _BATCH = 512
@@ -110,34 +112,11 @@ class Engine:
     ) -> None:
         self._path = os.fspath(path)
         self._door = door
-        self._open_core: Callable[[tuple[str, int] | None], _core.Engine] = lambda fingerprint: _core.Engine.open(
-            self._path, clock=clock, embedder=fingerprint, **options
+        self._bound = Binding(
+            lambda fingerprint: _core.Engine.open(self._path, clock=clock, embedder=fingerprint, **options), embedder
         )
-        self._off_note = AUTO_OFF if embedder == "auto" else CHOSEN_OFF
-        self._core, self._vectors = self._bind(embedder)
+        self._core = self._bound.core
         forking.watch(self, self._core)
-
-    def _bind(self, named: object) -> tuple[_core.Engine, Vectors]:
-        embedder = resolve(named)
-        try:
-            vectors = Vectors(embedder, off_note=self._off_note)
-        except Exception as error:
-            if embedder is None:
-                raise
-            # It cannot say its dimension now. A store that knows it from before works on, by text.
-            core = self._open_core(None)
-            recorded = _recorded(core)
-            core.close()
-            if recorded is None or recorded[0] != embedder.id:
-                raise EmbedderFailed(
-                    f"the embedder could not be asked for its dimension: {error}",
-                    field="embedder",
-                    value=repr(embedder.id),
-                    advice="Say its dimension (dim=…), or open with embedder=None and reindex later",
-                ) from error
-            vectors = Vectors(embedder, dim=recorded[1])
-            vectors.last_error = str(error)
-        return self._open_core(vectors.fingerprint), vectors
 
     # --- writing ---
 
@@ -208,32 +187,11 @@ class Engine:
             ...     engine.get("ops", memory_id).tags
             ('deploy',)
         """
-        draft = _given(
-            context_id=context_id,
-            summary=summary,
-            content=content,
-            type=type,
-            delivery_mode=delivery_mode,
-            scope=scope,
-            key=key,
-            tags=tags,
-            metadata=metadata,
-            importance=importance,
-            confidence=confidence,
-            event_time=event_time,
-            expires_at=expires_at,
-            derived_from=derived_from,
-            supersedes=supersedes,
-            session=session,
-            decay_rate=decay_rate,
-            trigger=trigger,
-            idempotency_key=idempotency_key,
-            dedup=dedup,
-            proof=proof,
-        )
+        # Every other argument is a field of the draft under the same name.
+        draft = _said(locals(), without={"self", "embedding"})
         error = None
         if embedding is None:
-            ((embedding, error),) = self._embedded([draft])
+            ((embedding, error),) = self._bound.of_texts([draft])
         receipt = self._core.remember(draft, embedding=embedding, embedding_error=error, door=self._door)
         remembered = Remembered.of(receipt)
         _warn(remembered.warnings)
@@ -271,15 +229,7 @@ class Engine:
         return done
 
     def _remember_batch(self, items: Sequence[Mapping[str, Any]]) -> builtins.list[Remembered]:
-        return self._remember_drafts(items, self._item_vectors(items))
-
-    def _item_vectors(self, items: Sequence[Mapping[str, Any]]) -> builtins.list[Embedded]:
-        """The embedding that each item brings, or that the embedder makes of its text."""
-        vectors = [Embedded(item.get("embedding")) for item in items]
-        missing = [at for at, (embedding, _) in enumerate(vectors) if embedding is None]
-        for at, made in zip(missing, self._embedded([items[at] for at in missing]), strict=True):
-            vectors[at] = made
-        return vectors
+        return self._remember_drafts(items, self._bound.of_items(items))
 
     def _remember_drafts(
         self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
@@ -299,7 +249,7 @@ class Engine:
         """As :meth:`remember_many` in one batch, with the embedding, which takes the time, done and shown in pieces."""
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
-            vectors += self._item_vectors(items[len(vectors) : len(vectors) + _BATCH])
+            vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
             if progress is not None:
                 progress(len(vectors), len(items))
         return self._remember_drafts(items, vectors)
@@ -355,23 +305,9 @@ class Engine:
             NotFound: no such memory in this context.
             InvalidInput: a field cannot be taken; nothing was written.
         """
-        named = {
-            "summary": summary,
-            "content": content,
-            "type": type,
-            "delivery_mode": delivery_mode,
-            "tags": tags,
-            "metadata": metadata,
-            "importance": importance,
-            "confidence": confidence,
-            "proof": proof,
-            "session": session,
-            "event_time": event_time,
-            "expires_at": expires_at,
-            "decay_rate": decay_rate,
-            "trigger": trigger,
-        }
-        changes = {name: value for name, value in named.items() if value is not UNSET}
+        # Every other argument is a field, under the same name.
+        named = {**locals()}
+        changes = {name: value for name, value in named.items() if name not in _NO_FIELDS and value is not UNSET}
         if embedding is not None or not changes.keys() & {"summary", "content"}:
             receipt = self._core.update(context_id, memory_id, changes, embedding=embedding, door=self._door)
         else:
@@ -389,7 +325,7 @@ class Engine:
                 "summary": changes["summary"] if "summary" in changes else getattr(before, "summary", None),
                 "content": changes["content"] if "content" in changes else getattr(before, "content", None),
             }
-            ((embedding, error),) = self._embedded([text])
+            ((embedding, error),) = self._bound.of_texts([text])
             receipt = self._core.update(
                 context_id, memory_id, changes, embedding=embedding, embedding_error=error, door=self._door
             )
@@ -536,8 +472,8 @@ class Engine:
             ('Deploys go out on Tuesday', 'text')
         """
         word = None
-        if embedding is None and self._asks_embedder(query, legs):
-            embedding, word = self._vectors.of_query(str(query))
+        if embedding is None and self._bound.asks_embedder(query, legs):
+            embedding, word = self._bound.vectors.of_query(str(query))
         first, size = (offset, k) if reranker is None else (0, max(offset + k, RERANK_POOL))
         found, info = self._core.recall(
             context_id,
@@ -577,7 +513,7 @@ class Engine:
         Raises:
             NotFound: no such memory in this context.
         """
-        embedding = self._vectors.of_query(query)[0] if self._asks_embedder(query, None) else None
+        embedding = self._bound.vectors.of_query(query)[0] if self._bound.asks_embedder(query, None) else None
         return self._core.explain(context_id, memory_id, query, embedding=embedding, filters=filters)
 
     # --- contexts ---
@@ -615,7 +551,7 @@ class Engine:
     @property
     def embedder(self) -> EmbedderInfo:
         """Which embedder the store works with, and whether semantic search is on."""
-        return self._vectors.info(_recorded(self._core))
+        return self._bound.info()
 
     def reindex(self, embedder: object = None, progress: Progress | None = None) -> ReindexReport:
         """Embeds every memory anew, beside the old vectors; recall changes over when all are there.
@@ -630,15 +566,14 @@ class Engine:
         Raises:
             EmbedderFailed: there is no embedder.
         """
-        chosen = resolve(embedder)
-        vectors = self._vectors if chosen is None else Vectors(chosen, off_note=self._off_note)
+        vectors = self._bound.vectors if embedder is None else self._bound.vectors_of(embedder)
         if vectors.embedder is None:
             raise EmbedderFailed(
                 "there is no embedder to reindex with", field="embedder", advice="Name one: reindex(embedder=…)"
             )
         report = reindexing.reindex(self._core, vectors, progress)
         if report.state == "complete":
-            self._vectors = vectors
+            self._bound.vectors = vectors
         return report
 
     def maintain(self) -> dict[str, Any]:
@@ -648,8 +583,8 @@ class Engine:
             What was done, by name; ``embedded`` and ``not_embedded`` are counts.
         """
         embedded = not_embedded = 0
-        if self._is_ready():
-            embedded, reasons = reindexing.fill_in(self._core, self._vectors)
+        if self._bound.is_ready():
+            embedded, reasons = reindexing.fill_in(self._core, self._bound.vectors)
             not_embedded = sum(reasons.values())
         return {**self._core.maintain(), "embedded": embedded, "not_embedded": not_embedded}
 
@@ -678,47 +613,17 @@ class Engine:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<memkura.Engine {self._path!r}, {self._vectors.info(None).note}>"
+        return f"<memkura.Engine {self._path!r}, {self._bound.vectors.info(None).note}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an Engine cannot be pickled: open the store by its path in the other process")
 
-    # --- the embedder's part ---
 
-    def _is_ready(self) -> bool:
-        """Whether vectors of this engine's embedder are of use to the store."""
-        fingerprint = self._vectors.fingerprint
-        return fingerprint is not None and _recorded(self._core) in (None, fingerprint)
-
-    def _asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
-        """Whether a recall needs the query's vector. A blank query is left to the engine, which refuses it."""
-        wanted = legs is None or "vector" in legs
-        return wanted and isinstance(query, str) and bool(query.strip()) and self._is_ready()
-
-    def _embedded(self, drafts: Sequence[Mapping[str, Any]]) -> builtins.list[Embedded]:
-        """The vectors of each draft's text, or the reason why there are none. Odd types are the core's to refuse."""
-        usable = [isinstance(draft.get("summary"), str) and _is_text(draft.get("content")) for draft in drafts]
-        if not any(usable) or not self._is_ready():
-            return [Embedded() for _ in drafts]
-        texts = [(draft["summary"], draft.get("content")) for draft, good in zip(drafts, usable, strict=True) if good]
-        answers = iter(self._vectors.of_memories(texts))
-        return [next(answers) if good else Embedded() for good in usable]
-
-
-def _given(**fields: object) -> dict[str, Any]:
-    """The fields that say something; sequences as lists."""
-    said = {name: value for name, value in fields.items() if value is not None}
-    return {name: value for name, value in said.items() if value != ()}
-
-
-def _is_text(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _recorded(core: _core.Engine) -> tuple[str, int] | None:
-    """The embedder whose vectors the store holds."""
-    recorded = core.embedder()
-    return None if recorded is None else (str(recorded["id"]), int(recorded["dim"]))
+def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
+    """The arguments that say something."""
+    return {
+        name: value for name, value in arguments.items() if name not in without and value is not None and value != ()
+    }
 
 
 def _warn(texts: Iterable[str]) -> None:
@@ -729,4 +634,4 @@ def _warn(texts: Iterable[str]) -> None:
         while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "memkura":
             frame = frame.f_back
             level += 1
-        warnings.warn(text, TextRepaired, stacklevel=level - 1)
+        warnings.warn(text, TextRepaired, stacklevel=level)

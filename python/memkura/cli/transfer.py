@@ -69,9 +69,7 @@ def import_file(file: str, context_id: str | None, path: str, embedder: str, *, 
 @options.filters
 @options.context_or_all
 @options.store
-def export(
-    output: str | None, filters: str | None, context_id: str | None, path: str, *, all_contexts: bool
-) -> None:
+def export(output: str | None, filters: str | None, context_id: str | None, path: str, *, all_contexts: bool) -> None:
     """Write memories as JSONL, one a line, to standard output or a file."""
     if (context_id is None) != all_contexts:
         raise click.UsageError("give either --context or --all-contexts")
