@@ -1,5 +1,3 @@
-//! memkura-index: copies of the record kept for speed.
-//!
-//! Everything here can be deleted and built again from the record.
-
+//! Copies of the record for speed: delete them and lose nothing.
 pub mod tokens;
+pub mod vector;

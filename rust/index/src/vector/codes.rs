@@ -1,0 +1,164 @@
+//! Short codes of a unit vector: sign bits and small integers, with a bound on what they lose.
+//!
+//! A row `x` is kept as `scale × codes + rest`. The length of `rest` is kept beside it, so a dot
+//! product of codes comes with a proven bound: the exact cosine is never further away than
+//! [`QueryCodes::margin`] says. That is what lets a scan of codes return exact results.
+
+use super::limits::CODE_MAX;
+
+/// How a row's i8 codes map back to numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RowScale {
+    /// What one step of a code is worth.
+    pub scale: f32,
+    /// Length of the part of the row that its codes do not carry.
+    pub rest: f32,
+}
+
+/// The query in 16-bit steps.
+///
+/// The kernels widen a row's codes to 16 bits in any case, so the finer query costs nothing, and
+/// leaves only the row's own rounding in the bound.
+#[derive(Debug, Clone)]
+pub(super) struct QueryCodes {
+    pub codes: Vec<i16>,
+    scale: f32,
+    /// Upper bound on the length of `scale × codes`.
+    reach: f32,
+    /// The part of the bound that is the same for every row.
+    floor: f32,
+}
+
+impl QueryCodes {
+    pub fn new(unit: &[f32]) -> Self {
+        // As fine as an `i32` can add up; the lengths that enter are bounded, so never below 258.
+        let room = i32::MAX as usize / (CODE_MAX as usize * unit.len());
+        let code_max = room.min(i16::MAX as usize) as f32;
+        let scale = largest(unit) / code_max;
+        let codes: Vec<i16> = unit
+            .iter()
+            .map(|&x| step(x, scale, code_max) as i16)
+            .collect();
+        let rest = rest_length(unit, scale, codes.iter().map(|&code| f32::from(code)));
+        let rounding = rounding_of_dot(unit.len());
+        Self {
+            codes,
+            scale,
+            reach: 1.0 + rest + rounding,
+            floor: rest + rounding,
+        }
+    }
+
+    /// The cosine that the codes alone give.
+    pub fn cosine(&self, dot: i32, row: RowScale) -> f32 {
+        dot as f32 * self.scale * row.scale
+    }
+
+    /// How far the exact cosine can lie from [`Self::cosine`] (Cauchy–Schwarz on both rests).
+    pub fn margin(&self, row: RowScale) -> f32 {
+        row.rest * self.reach + self.floor
+    }
+}
+
+/// Bound on what f32 arithmetic adds to the difference between a dot of codes and the exact kernel.
+///
+/// The kernel sums each of 32 lanes in turn and then folds them, so an error of half an epsilon
+/// enters about `dim / 32 + 6` times; twice that, plus a little for the scales, is safe.
+fn rounding_of_dot(dim: usize) -> f32 {
+    (dim / 32 + 16) as f32 * f32::EPSILON
+}
+
+/// Appends the i8 codes of a unit vector and returns how they map back.
+pub(super) fn push_codes(unit: &[f32], codes: &mut Vec<i8>) -> RowScale {
+    let code_max = f32::from(CODE_MAX);
+    let scale = largest(unit) / code_max;
+    let start = codes.len();
+    codes.extend(unit.iter().map(|&x| step(x, scale, code_max) as i8));
+    let rest = rest_length(
+        unit,
+        scale,
+        codes[start..].iter().map(|&code| f32::from(code)),
+    );
+    RowScale { scale, rest }
+}
+
+/// Words of 64 sign bits that a vector of `dim` numbers fills.
+pub(super) fn sign_words(dim: usize) -> usize {
+    dim.div_ceil(64)
+}
+
+/// Appends one bit for each number, set where it is positive. Unused bits of the last word stay 0.
+pub(super) fn push_signs(unit: &[f32], signs: &mut Vec<u64>) {
+    signs.extend(unit.chunks(64).map(|chunk| {
+        chunk
+            .iter()
+            .enumerate()
+            .fold(0, |word, (bit, &x)| word | (u64::from(x > 0.0) << bit))
+    }));
+}
+
+fn largest(unit: &[f32]) -> f32 {
+    unit.iter().fold(0.0, |most, x| most.max(x.abs()))
+}
+
+fn step(x: f32, scale: f32, code_max: f32) -> f32 {
+    (x / scale).round().clamp(-code_max, code_max)
+}
+
+/// Length of `unit - scale × codes`, rounded up.
+fn rest_length(unit: &[f32], scale: f32, codes: impl Iterator<Item = f32>) -> f32 {
+    let square = |x: f64| x * x;
+    let rest = unit
+        .iter()
+        .zip(codes)
+        .map(|(&x, code)| square(f64::from(x) - f64::from(code) * f64::from(scale)));
+    (rest.sum::<f64>().sqrt() as f32).next_up()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::unit::normalise;
+    use super::*;
+
+    /// Bits beyond the vector's end are zero, so they never count as a difference.
+    #[test]
+    fn signs_fill_words_from_the_lowest_bit() {
+        let mut signs = Vec::new();
+        push_signs(&[0.5, -0.5, 0.0, 0.5], &mut signs);
+        push_signs(&[1.0; 65], &mut signs);
+        assert_eq!(signs, [0b1001, u64::MAX, 1]);
+        assert_eq!(sign_words(65), 2);
+    }
+
+    /// One large number among zeros is carried by its code without loss.
+    #[test]
+    fn axis_is_coded_exactly() {
+        let mut codes = Vec::new();
+        let row = push_codes(&[0.0, -1.0], &mut codes);
+        assert_eq!(codes, [0, -127]);
+        assert!(row.rest < 1e-6);
+    }
+
+    proptest! {
+        /// The exact cosine lies within the margin of the one that the codes give.
+        #[test]
+        fn margin_holds_the_exact_cosine(
+            pairs in prop::collection::vec((-1f32..1.0, -1f32..1.0), 1..300),
+            spike in 1f32..1e4,
+        ) {
+            let (mut query, mut row): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
+            query[0] += 2.0;
+            row[0] += spike;
+            let (query, row) = (normalise(&query).unwrap(), normalise(&row).unwrap());
+            let mut codes = Vec::new();
+            let scale = push_codes(&row, &mut codes);
+            let asked = QueryCodes::new(&query);
+            let dot = asked.codes.iter().zip(&codes).map(|(&q, &c)| i32::from(q) * i32::from(c));
+            let exact = query.iter().zip(&row).map(|(q, x)| f64::from(*q) * f64::from(*x));
+            let coded = f64::from(asked.cosine(dot.sum(), scale));
+            prop_assert!((exact.sum::<f64>() - coded).abs() <= f64::from(asked.margin(scale)));
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The gate: recall at every selectivity, random and correlated, before and after removals.
+
+use roaring::RoaringBitmap;
+
+use super::*;
+
+const LIVE: u32 = 36_000;
+const DIM: usize = 64;
+const CLUSTERS: u32 = 60;
+const QUERIES: u32 = 12;
+const K: usize = 10;
+
+/// A small seeded generator, so that the gate needs no crate and never varies.
+struct Chance(u64);
+
+impl Chance {
+    /// The next 64 bits (splitmix64).
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// Near enough to normal: the sum of four uniform numbers.
+    fn normal(&mut self) -> f32 {
+        let bits = self.bits();
+        (0..4)
+            .map(|part| (bits >> (16 * part) & 0xffff) as f32 / 65_536.0 - 0.5)
+            .sum()
+    }
+
+    fn vector(&mut self, dim: usize) -> Vec<f32> {
+        (0..dim).map(|_| self.normal()).collect()
+    }
+
+    fn one_in(&mut self, many: u64) -> bool {
+        self.bits() % many == 0
+    }
+}
+
+/// Cluster of an ordinal. The first cluster is small, so that a mask of it alone is selective.
+fn cluster(ordinal: u32) -> u32 {
+    if ordinal < LIVE / 1_000 {
+        0
+    } else {
+        1 + ordinal % (CLUSTERS - 1)
+    }
+}
+
+/// Random unit vectors, or ones that lie around their cluster's centre.
+fn filled(clustered: bool) -> (Vectors, Vec<UnitQuery>) {
+    let mut chance = Chance(7);
+    let centres: Vec<Vec<f32>> = (0..CLUSTERS).map(|_| chance.vector(DIM)).collect();
+    let mut near = |cluster: u32| {
+        let mut vector = chance.vector(DIM);
+        if clustered {
+            vector
+                .iter_mut()
+                .zip(&centres[cluster as usize])
+                .for_each(|(x, centre)| *x += centre);
+        }
+        vector
+    };
+    let mut vectors = Vectors::new(DIM);
+    for ordinal in 0..LIVE {
+        vectors.put(ordinal, &near(cluster(ordinal))).unwrap();
+    }
+    let queries = (0..QUERIES)
+        .map(|number| UnitQuery::new(&near(number), DIM).unwrap())
+        .collect();
+    (vectors, queries)
+}
+
+/// Masks by the share they let through, in thousandths; correlated ones are whole clusters.
+fn masks() -> Vec<(u32, RoaringBitmap)> {
+    let mut chance = Chance(11);
+    let mut random = |every: u64| (0..LIVE).filter(|_| chance.one_in(every)).collect();
+    let whole = |clusters: std::ops::RangeInclusive<u32>| {
+        (0..LIVE)
+            .filter(|&ordinal| clusters.contains(&cluster(ordinal)))
+            .collect()
+    };
+    vec![
+        (1, random(1_000)),
+        (10, random(100)),
+        (100, random(10)),
+        (500, random(2)),
+        (1, whole(0..=0)),
+        (17, whole(1..=1)),
+        (100, whole(1..=6)),
+        (500, whole(0..=30)),
+        (1_000, (0..LIVE + 100).collect()),
+    ]
+}
+
+/// The oracle: every match scored by the public `cosine`, sorted.
+fn brute_force(
+    vectors: &Vectors,
+    query: &UnitQuery,
+    mask: &RoaringBitmap,
+    k: usize,
+) -> Vec<(u32, f32)> {
+    let mut all: Vec<(u32, f32)> = mask
+        .iter()
+        .filter_map(|ordinal| Some((ordinal, vectors.cosine(query, ordinal)?)))
+        .collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    all.truncate(k);
+    all
+}
+
+/// Mean recall over the queries; every hit that is found must have its exact score.
+fn recall(vectors: &Vectors, queries: &[UnitQuery], mask: &RoaringBitmap) -> f64 {
+    let (mut found, mut wanted) = (0, 0);
+    for query in queries {
+        let truth = brute_force(vectors, query, mask, K);
+        let hits = vectors.search(query, Some(mask), K).hits;
+        assert_eq!(
+            hits.len(),
+            truth.len(),
+            "k hits come back whenever k match (I4)"
+        );
+        found += truth.iter().filter(|hit| hits.contains(hit)).count();
+        wanted += truth.len();
+    }
+    f64::from(found as u32) / f64::from(wanted as u32)
+}
+
+fn assert_recall(vectors: &Vectors, queries: &[UnitQuery], when: &str) {
+    for (thousandths, mask) in masks() {
+        let recall = recall(vectors, queries, &mask);
+        let floor = if thousandths <= 17 { 1.0 } else { 0.99 };
+        assert!(
+            recall >= floor,
+            "recall {recall} at {thousandths} thousandths, {when}"
+        );
+    }
+}
+
+fn gate(clustered: bool) {
+    let (mut vectors, queries) = filled(clustered);
+    assert_recall(&vectors, &queries, "all live");
+    let mut chance = Chance(13);
+    (0..LIVE)
+        .filter(|_| chance.one_in(2))
+        .for_each(|ordinal| vectors.remove(ordinal));
+    assert_recall(&vectors, &queries, "half removed");
+}
+
+/// I4 for random vectors, which sign bits rank worst.
+#[test]
+fn recall_at_every_selectivity_of_random_vectors() {
+    gate(false);
+}
+
+/// I4 for clustered vectors, where a mask and a query's neighbours coincide or exclude each other.
+#[test]
+fn recall_at_every_selectivity_of_clustered_vectors() {
+    gate(true);
+}
+
+/// Any number of hits can be asked for, and exactly that many come, or all.
+#[test]
+fn limit_is_exact() {
+    let mut chance = Chance(17);
+    let mut vectors = Vectors::new(8);
+    let query = UnitQuery::new(&chance.vector(8), 8).unwrap();
+    assert!(vectors.search(&query, None, 10).hits.is_empty());
+    for ordinal in 0..3_000 {
+        vectors.put(ordinal, &chance.vector(8)).unwrap();
+    }
+    let thirty: RoaringBitmap = (1_000..1_030).collect();
+    for k in [0, 1, 5, 29, 30, 31, 10_000, usize::MAX] {
+        let hits = vectors.search(&query, Some(&thirty), k).hits;
+        assert_eq!(hits, brute_force(&vectors, &query, &thirty, k));
+        assert_eq!(hits.len(), k.min(30));
+    }
+    let all: RoaringBitmap = (0..3_000).collect();
+    for k in [100, 1_500, 2_999, 3_000, 3_001, 10_000] {
+        let hits = vectors.search(&query, None, k).hits;
+        assert_eq!(hits, brute_force(&vectors, &query, &all, k));
+    }
+}

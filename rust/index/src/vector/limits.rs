@@ -1,0 +1,65 @@
+//! Every bound of the vector leg, each with the reason for its size.
+
+/// Most numbers in one vector.
+///
+/// An i8 code reaches 127, and the query's 16-bit code must keep at least twice that range while a
+/// whole dot product still fits an `i32`: 65,536 × 127 × 258 < 2³¹. Embedders stop near 8,192.
+pub const DIMENSIONS_MAX: usize = 65_536;
+
+/// Largest ordinal that can own vectors.
+///
+/// Ordinals are dense, so a stray one costs 8 bytes for each below it: 1 GiB at this bound.
+pub const ORDINAL_MAX: u32 = (1 << 27) - 1;
+
+/// Largest magnitude of a row's code, the symmetric half of an `i8`.
+pub(super) const CODE_MAX: i8 = i8::MAX;
+
+/// A vector whose length differs from 1 by no more than this is kept as it came.
+///
+/// Rounding a unit vector to f32 moves its length by at most half of this, so a vector read back
+/// from the record is not normalised a second time into a neighbouring one.
+pub(super) const UNIT_TOLERANCE: f64 = f32::EPSILON as f64;
+
+/// Up to this many matches the codes save nothing: their rows fit the first-level cache either way.
+pub(super) const EXACT_MATCHES_MAX: u64 = 64;
+
+/// When `k` times this reaches the matches, most rows would be rescored anyway: score all exactly.
+pub(super) const EXACT_SHARE: u64 = 4;
+
+/// Up to this many matches their i8 codes are scanned (about 0.4 ms at 384 dimensions), exactly.
+/// Beyond it, reading sign bits first is several times cheaper.
+pub(super) const CODES_MATCHES_MAX: u64 = 30_000;
+
+/// Fewest ordinals that sign bits pass on to the codes. Measured: see decision 0002.
+pub(super) const SHORTLIST_MIN: u64 = 1_600;
+
+/// Ordinals passed on for each hit asked for, so that deep pages keep their recall.
+pub(super) const SHORTLIST_PER_HIT: u64 = 32;
+
+/// A shortlist of more than one match in this many would cost more than it saves.
+pub(super) const SHORTLIST_SHARE: u64 = 4;
+
+/// Fewest hits from which the shortlist is judged; a mean of fewer would be noise.
+pub(super) const JUDGED_HITS_MIN: usize = 32;
+
+/// The edge of a shortlist must lie this many standard deviations beyond the mean distance of its
+/// best hits. At 2.33 a normal tail leaves one hit in a hundred outside.
+pub(super) const EDGE_DEVIATIONS: f64 = 2.33;
+
+/// Ordinals resolved to rows and scored at a time: their lists stay in the first-level cache.
+pub(super) const BLOCK_ORDINALS: usize = 512;
+
+/// How many rows ahead a scan asks memory for; 8 to 16 measured alike.
+pub(super) const PREFETCH_ROWS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The largest query code and the largest row code, on every position, still fit an `i32`.
+    #[test]
+    fn widest_vector_cannot_overflow_a_dot_of_codes() {
+        let query_code_max = i32::MAX as usize / (CODE_MAX as usize * DIMENSIONS_MAX);
+        assert!(query_code_max >= 2 * CODE_MAX as usize);
+    }
+}

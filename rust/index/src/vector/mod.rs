@@ -1,0 +1,48 @@
+//! The vector leg: which memories lie nearest to a query, exactly and under any filter.
+//!
+//! Each vector is normalised once and kept three times: as sign bits, as i8 codes and as f32. A
+//! search reads the cheapest of them that still finds the right hits, and scores those by f32:
+//!
+//! - few matches, or nearly all wanted: every match by f32;
+//! - up to 30,000 matches: i8 codes, whose error bound makes the result exact;
+//! - more: sign bits pick a shortlist, the codes rank it, and the query checks from its own hits
+//!   whether the list was long enough; if not, the codes of all matches are read.
+//!
+//! A graph (HNSW) over the same codes will enter in `plan`, as one more tier beside the sign bits,
+//! for stores where more than 200,000 vectors live and at least a quarter of them match.
+//!
+//! This is a copy for speed. It holds no text, writes no file and knows no filter but the bitmap
+//! that it is given.
+//!
+//! ```
+//! use memkura_index::vector::{UnitQuery, Vectors};
+//!
+//! let mut vectors = Vectors::new(2);
+//! vectors.put(0, &[3.0, 4.0])?;
+//! vectors.put(1, &[1.0, 0.0, 0.0, 1.0])?; // one memory, two rows: the nearer one counts
+//! let query = UnitQuery::new(&[0.0, 2.0], 2)?;
+//! let found = vectors.search(&query, None, 10);
+//! assert_eq!(found.hits, [(1, 1.0), (0, 0.8)]);
+//! # Ok::<(), memkura_index::vector::VectorError>(())
+//! ```
+
+mod best;
+mod codes;
+mod error;
+#[cfg(test)]
+mod gate;
+#[expect(unsafe_code, reason = "SIMD loads and prefetches have no safe form")]
+mod kernels;
+mod limits;
+mod plan;
+mod rows;
+mod scan;
+mod shortlist;
+mod unit;
+mod vectors;
+
+pub use error::VectorError;
+pub use limits::{DIMENSIONS_MAX, ORDINAL_MAX};
+pub use plan::{Plan, Tier};
+pub use unit::{UnitQuery, normalise};
+pub use vectors::{Search, Vectors};

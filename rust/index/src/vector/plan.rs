@@ -1,0 +1,83 @@
+//! Which scan answers a search: decided from counts alone, so that equal records plan alike (I14).
+
+use super::limits::{
+    CODES_MATCHES_MAX, EXACT_MATCHES_MAX, EXACT_SHARE, SHORTLIST_MIN, SHORTLIST_PER_HIT,
+    SHORTLIST_SHARE,
+};
+
+/// How the matches were narrowed before f32 decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tier {
+    /// Not at all: f32 scored every match.
+    Exact,
+    /// By i8 codes; their error bound proves the hits to be the exact ones.
+    Codes,
+    /// By sign bits to a shortlist, then by codes. A hit can be missing, about one in a hundred.
+    Signs,
+    /// By sign bits, whose shortlist proved too short for this query; then as [`Tier::Codes`].
+    SignsThenCodes,
+}
+
+/// How a search was answered, for `explain`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The scan that was used.
+    pub tier: Tier,
+    /// Memories that passed the mask and have a vector.
+    pub matches: u64,
+    /// Memories that have a vector.
+    pub live: u64,
+    /// Memories that were scored by f32.
+    pub scored_exactly: usize,
+    /// The SIMD variant in use. It changes the speed, never the hits.
+    pub kernels: &'static str,
+}
+
+/// The tier to start with for `k` of `matches`.
+pub(super) fn choose(matches: u64, k: u64) -> Tier {
+    if matches <= EXACT_MATCHES_MAX || k.saturating_mul(EXACT_SHARE) >= matches {
+        Tier::Exact
+    } else if matches <= CODES_MATCHES_MAX
+        || shortlist_len(k).saturating_mul(SHORTLIST_SHARE) >= matches
+    {
+        Tier::Codes
+    } else {
+        Tier::Signs
+    }
+}
+
+/// How many ordinals the sign bits pass on, at least, for `k` hits.
+pub(super) fn shortlist_len(k: u64) -> u64 {
+    k.saturating_mul(SHORTLIST_PER_HIT).max(SHORTLIST_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each tier ends where its bound says, tried on both sides.
+    #[test]
+    fn tiers_change_at_their_bounds() {
+        assert_eq!(choose(EXACT_MATCHES_MAX, 1), Tier::Exact);
+        assert_eq!(choose(EXACT_MATCHES_MAX + 1, 1), Tier::Codes);
+        assert_eq!(choose(CODES_MATCHES_MAX, 10), Tier::Codes);
+        assert_eq!(choose(CODES_MATCHES_MAX + 1, 10), Tier::Signs);
+    }
+
+    /// Asking for much of what matches is answered exactly, whatever the sizes.
+    #[test]
+    fn large_share_is_exact() {
+        assert_eq!(choose(12_000, 3_000), Tier::Exact);
+        assert_eq!(choose(12_000, 2_999), Tier::Codes);
+        assert_eq!(choose(u64::MAX, u64::MAX), Tier::Exact);
+    }
+
+    /// A shortlist that would hold much of what matches is not worth making.
+    #[test]
+    fn long_shortlist_gives_way_to_codes() {
+        assert_eq!(choose(100_000, 781), Tier::Signs);
+        assert_eq!(choose(100_000, 782), Tier::Codes);
+        assert_eq!(shortlist_len(u64::MAX), u64::MAX);
+    }
+}
