@@ -130,6 +130,19 @@ def test_exit_codes_are_in_the_help(run: Run) -> None:
     assert run("recall", "--help", env={"MEMKURA_STORE": ""}).exit_code == 0
 
 
+def test_documented_exit_codes_are_the_real_ones() -> None:
+    """The page, the help and the constants say the same."""
+    from pathlib import Path
+
+    from memkura.cli import exits
+
+    page = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    real = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert documented == real
+    assert {int(code) for code in re.findall(r"(\d+) [a-z]", exits.HELP)} == real
+
+
 # --- TXT-2 ---
 
 

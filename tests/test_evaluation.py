@@ -151,3 +151,14 @@ def test_evaluate_takes_given_vectors(files: tuple[Path, Path]) -> None:
         report = evaluation.evaluate(engine, *files, k=1, vectors=(corpus, queries), legs=["vector"])
     assert report.mean("hit") == pytest.approx(2 / 3)
     assert not report.degraded
+
+
+def test_lighthouse_collection_runs(engine: Engine) -> None:
+    """The collection that comes with the project loads, and every question finds its context and filter."""
+    from pathlib import Path
+
+    folder = Path(__file__).parents[1] / "examples" / "lighthouse"
+    report = evaluation.evaluate(engine, folder / "memories.jsonl", folder / "questions.jsonl", legs=["text"])
+    parts = report.as_dict()["parts"]
+    assert parts["overall"]["n"] == 115
+    assert parts["code"]["hit"]["mean"] > 0.8

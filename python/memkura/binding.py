@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from memkura.embedders import resolve
@@ -63,7 +64,7 @@ class Binding:
 
     def asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
         """Whether a recall needs the query's vector. A blank query is left to the core, which refuses it."""
-        wanted = legs is None or "vector" in legs
+        wanted = legs is None or (isinstance(legs, Collection) and "vector" in legs)
         return wanted and isinstance(query, str) and bool(query.strip()) and self.is_ready()
 
     def of_texts(self, rows: Sequence[Mapping[str, Any]]) -> list[Embedded]:

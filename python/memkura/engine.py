@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from memkura import _core, forking, reindexing
 from memkura.binding import Binding
-from memkura.errors import EmbedderFailed, TextRepaired
+from memkura.errors import EmbedderFailed, InvalidInput, TextRepaired
 from memkura.hits import Hits
 from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
@@ -222,6 +222,7 @@ class Engine:
         upcoming = iter(items)
         done: list[Remembered] = []
         while batch := list(itertools.islice(upcoming, max(1, batch_size))):
+            _check_items(batch, len(done))
             done += self._remember_batch(batch)
             if progress is not None:
                 progress(len(done), total)
@@ -624,6 +625,17 @@ def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
     return {
         name: value for name, value in arguments.items() if name not in without and value is not None and value != ()
     }
+
+
+def _check_items(items: Sequence[object], first: int) -> None:
+    for at, item in enumerate(items, first):
+        if not isinstance(item, Mapping):
+            raise InvalidInput(
+                "is not a dictionary of a memory's fields",
+                field=f"items[{at}]",
+                value=type(item).__name__,
+                advice='Write it as {"context_id": …, "summary": …}',
+            )
 
 
 def _warn(texts: Iterable[str]) -> None:

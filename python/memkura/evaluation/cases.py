@@ -52,8 +52,8 @@ def read_corpus(path: str | os.PathLike[str]) -> list[Passage]:
     """The passages in the file, in its order.
 
     A row has ``id`` or ``pid``; ``text``, or ``summary`` and perhaps ``content``; and may have ``title``, ``context``
-    (or ``conv``), ``session``, ``tags``, ``metadata``, ``type``, ``importance``, ``event_time`` (ISO 8601) and
-    ``embedding``.
+    (or ``conv``), ``session``, ``tags``, ``metadata``, ``type``, ``importance``, ``key``, ``scope``, ``event_time``
+    (ISO 8601) and ``embedding``.
 
     Raises:
         InvalidInput: a line is not such a row; the message names the line.
@@ -119,7 +119,7 @@ def _grades(rel: object, where: str) -> dict[str, float]:
 
 def _item(row: Mapping[str, Any], context_id: str, where: str) -> dict[str, Any]:
     item: dict[str, Any] = {"context_id": context_id, **text_of(row, where)}
-    kept = ("tags", "metadata", "type", "importance", "embedding")
+    kept = ("tags", "metadata", "type", "importance", "key", "scope", "embedding")
     item |= {name: row[name] for name in kept if row.get(name) is not None}
     if row.get("session") is not None:
         item["session"] = str(row["session"])
