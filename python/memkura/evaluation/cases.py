@@ -33,7 +33,7 @@ class Case:
 
     Attributes:
         qid: its id.
-        context_id: the context to ask.
+        context_id: the context to ask; ``None`` for the corpus's only one.
         question: what to ask.
         grades: ids of passages that answer it, with their grades; those above 0 are relevant.
         category: the part of the report that it counts in.
@@ -41,7 +41,7 @@ class Case:
     """
 
     qid: str
-    context_id: str
+    context_id: str | None
     question: str
     grades: Mapping[str, float]
     category: str = ""
@@ -86,10 +86,11 @@ def read_queries(path: str | os.PathLike[str]) -> list[Case]:
         question = row.get("question", row.get("query"))
         if not isinstance(question, str):
             raise InvalidInput("has no text under question", field=where)
+        context = row.get("context", row.get("conv"))
         cases.append(
             Case(
                 qid=_id(row, ("qid", "id"), where),
-                context_id=str(row.get("context", row.get("conv", DEFAULT_CONTEXT))),
+                context_id=None if context is None else str(context),
                 question=question,
                 grades=_grades(row.get("rel"), where),
                 category=str(row.get("category", row.get("kind", ""))),
