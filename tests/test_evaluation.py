@@ -118,8 +118,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
         {"id": "other", "conv": "elsewhere", "text": "tea is drunk elsewhere"},
     ]
     queries = [
-        {"qid": "1", "question": "how is tea brewed", "rel": ["tea"], "category": "drinks"},
-        {"qid": "2", "question": "coffee", "rel": {"2": 2, "tea": 0}, "kind": "graded"},
+        {"qid": "1", "context": "evaluation", "question": "how is tea brewed", "rel": ["tea"], "category": "drinks"},
+        {"qid": "2", "context": "evaluation", "question": "coffee", "rel": {"2": 2, "tea": 0}, "kind": "graded"},
         {"qid": "3", "conv": "elsewhere", "question": "tea", "rel": ["other"], "category": "drinks"},
         {"qid": "4", "question": "water", "rel": []},
     ]
@@ -138,6 +138,16 @@ def test_evaluate_reports_by_category_and_overall(engine: Engine, files: tuple[P
     assert json.loads(json.dumps(report.as_dict())) == report.as_dict()
     assert "recall@3" in report.table()
     assert "1.000 1.000..1.000" in report.table()
+
+
+@pytest.mark.parametrize("context", [None, "nowhere"])
+def test_question_to_no_context_of_the_corpus_is_refused(
+    engine: Engine, files: tuple[Path, Path], context: str | None
+) -> None:
+    """It would score 0, and nobody would know why."""
+    case = evaluation.Case("q9", context, "tea", {"tea": 1.0})
+    with pytest.raises(errors.InvalidInput, match="question q9"):
+        evaluation.evaluate(engine, files[0], [case])
 
 
 def test_evaluate_takes_given_vectors(files: tuple[Path, Path]) -> None:

@@ -11,7 +11,7 @@ from memkura.evaluation.report import Report
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from memkura.engine import Engine
     from memkura.evaluation.cases import Case, Passage
@@ -81,16 +81,34 @@ def evaluate(
         raise InvalidInput(f"there are {len(vectors[1])} vectors for {len(cases)} questions", field="vectors")
     if ids is None:
         ids = load(engine, passages, vectors=None if vectors is None else vectors[0])
+    contexts = {passage.context_id for passage in passages}
     report = Report(k)
     for at, case in enumerate(cases):
         if not any(grade > 0 for grade in case.grades.values()):
             report.left_out += 1
             continue
         embedding = None if vectors is None else vectors[1][at]
-        hits = engine.recall(case.context_id, case.question, embedding=embedding, k=k, filters=case.filters, **recall)
+        hits = engine.recall(
+            _context(case, contexts), case.question, embedding=embedding, k=k, filters=case.filters, **recall
+        )
         ranking = [ids.get(hit.memory_id, hit.memory_id) for hit in hits]
         report.add(case.category, {name: measure(ranking, case.grades, k) for name, measure in MEASURES.items()})
         report.degraded.update(hits.degraded)
         if progress is not None:
             progress(at + 1, len(cases))
     return report
+
+
+def _context(case: Case, contexts: Collection[str]) -> str:
+    """The context to ask: a question without one, or with one that holds nothing, would score 0 and nobody would know."""
+    named = case.context_id
+    if named is None and len(contexts) == 1:
+        return next(iter(contexts))
+    if named is None or named not in contexts:
+        raise InvalidInput(
+            "names no context of the corpus",
+            field=f"question {case.qid}",
+            value=repr(named),
+            advice="Give it the context of the passages that answer it",
+        )
+    return named
