@@ -386,6 +386,30 @@ def test_another_embedder_degrades_until_reindexed(store_path: Path) -> None:
         assert engine.embedder.state == "ready"
 
 
+def test_store_of_text_gets_its_vectors_later(store_path: Path, toy: ToyEmbedder) -> None:
+    """Begun without a model; ``maintain`` with one embeds what is there."""
+    import memkura
+
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember_many([{"context_id": "c", "summary": f"river number {number}"} for number in range(20)])
+    with memkura.open(store_path, embedder=toy) as engine:
+        assert engine.maintain()["embedded"] == 20
+        assert engine.stats().unembedded == 0
+        assert engine.recall("c", "river number 5", legs=["vector"])[0].summary == "river number 5"
+
+
+def test_reindex_to_another_embedder_goes_on_with_it(engine: Engine) -> None:
+    """VEC-1: on the same handle, recall and writes use the new one from then on."""
+    engine.remember("c", "river number 1")
+    other = ToyEmbedder(12)
+    assert engine.reindex(other).state == "complete"
+    assert engine.embedder.id == other.id
+    assert engine.remember("c", "river number 2").embedded
+    hits = engine.recall("c", "river number 2")
+    assert hits.degraded == []
+    assert hits[0].summary == "river number 2"
+
+
 def test_long_text_is_found_in_its_middle(engine: Engine) -> None:
     """TXT-5: several vectors, one memory, returned once."""
     filler = "the quick brown fox jumps over the lazy dog " * 450

@@ -62,6 +62,20 @@ class Binding:
         fingerprint = self.vectors.fingerprint
         return fingerprint is not None and _recorded(self.core) in {None, fingerprint}
 
+    def may_fill_in(self) -> bool:
+        """Whether the memories that wait for a vector wait for this embedder's; binds a store that has none yet.
+
+        While another embedder's vectors are being built, it is those that are waited for.
+        """
+        fingerprint = self.vectors.fingerprint
+        if fingerprint is None:
+            return False
+        recorded = self.core.embedder()
+        if recorded is None:
+            self.core.begin_reindex(*fingerprint)
+            return True
+        return _fingerprint(recorded.get("building") or recorded) == fingerprint
+
     def asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
         """Whether a recall needs the query's vector. A blank query is left to the core, which refuses it."""
         wanted = legs is None or (isinstance(legs, Collection) and "vector" in legs)
@@ -88,4 +102,8 @@ class Binding:
 def _recorded(core: _core.Engine) -> Fingerprint | None:
     """The embedder whose vectors the store holds."""
     recorded = core.embedder()
-    return None if recorded is None else (str(recorded["id"]), int(recorded["dim"]))
+    return None if recorded is None else _fingerprint(recorded)
+
+
+def _fingerprint(recorded: Mapping[str, Any]) -> Fingerprint:
+    return str(recorded["id"]), int(recorded["dim"])

@@ -584,7 +584,7 @@ class Engine:
             What was done, by name; ``embedded`` and ``not_embedded`` are counts.
         """
         embedded = not_embedded = 0
-        if self._bound.is_ready():
+        if self._bound.may_fill_in():
             embedded, reasons = reindexing.fill_in(self._core, self._bound.vectors)
             not_embedded = sum(reasons.values())
         return {**self._core.maintain(), "embedded": embedded, "not_embedded": not_embedded}

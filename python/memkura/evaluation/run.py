@@ -100,7 +100,7 @@ def evaluate(
 
 
 def _context(case: Case, contexts: Collection[str]) -> str:
-    """The context to ask: a question without one, or with one that holds nothing, would score 0 and nobody would know."""
+    """The context to ask. One that holds nothing would score 0, and nobody would know why."""
     named = case.context_id
     if named is None and len(contexts) == 1:
         return next(iter(contexts))
