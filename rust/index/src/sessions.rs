@@ -5,30 +5,50 @@ use std::collections::{BTreeMap, HashMap};
 /// How far a turn lends its words: to the two turns on each side.
 pub const REACH: usize = 2;
 
-/// The sessions of one partition.
+/// Stands for "no turn".
+const NONE: u32 = u32::MAX;
+
+/// The sessions of one partition: each a chain of ordinals in the order in which the turns were written.
 #[derive(Debug, Default)]
 pub struct Sessions {
-    /// Each session's turns: by row number, since rows are numbered in the order of writing.
-    turns: HashMap<Box<str>, BTreeMap<i64, u32>>,
-    /// The session of each turn.
-    of: HashMap<u32, (Box<str>, i64)>,
+    /// The turns of each session. Ordinals stand in the order of writing, so the set's order is the session's.
+    turns: HashMap<Box<str>, BTreeMap<u32, ()>>,
+    of: HashMap<u32, Box<str>>,
+    /// The chain by ordinal, so that a search steps along it without looking anything up.
+    links: Vec<Link>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    before: u32,
+    after: u32,
 }
 
 impl Sessions {
-    /// Enters `ordinal`, which stands at `row` of `session`.
-    pub fn add(&mut self, session: &str, row: i64, ordinal: u32) {
-        self.turns.entry(session.into()).or_default().insert(row, ordinal);
-        self.of.insert(ordinal, (session.into(), row));
+    /// Enters `ordinal` into `session`, out of any other.
+    pub fn add(&mut self, session: &str, ordinal: u32) {
+        self.remove(ordinal);
+        let turns = self.turns.entry(session.into()).or_default();
+        let before = turns.range(..ordinal).next_back().map_or(NONE, |(turn, ())| *turn);
+        let after = turns.range(ordinal..).next().map_or(NONE, |(turn, ())| *turn);
+        turns.insert(ordinal, ());
+        self.of.insert(ordinal, session.into());
+        if self.links.len() <= ordinal as usize {
+            self.links.resize(ordinal as usize + 1, Link { before: NONE, after: NONE });
+        }
+        self.links[ordinal as usize] = Link { before, after };
+        self.join(before, ordinal);
+        self.join(ordinal, after);
     }
 
-    /// Takes `ordinal` out of its session.
+    /// Takes `ordinal` out of its session, if it is in one.
     pub fn remove(&mut self, ordinal: u32) {
-        let Some((session, row)) = self.of.remove(&ordinal) else { return };
+        let Some(session) = self.of.remove(&ordinal) else { return };
+        let Link { before, after } = self.links[ordinal as usize];
+        self.links[ordinal as usize] = Link { before: NONE, after: NONE };
+        self.join(before, after);
         if let Some(turns) = self.turns.get_mut(&session) {
-            // The same row may stand there already under its next ordinal.
-            if turns.get(&row) == Some(&ordinal) {
-                turns.remove(&row);
-            }
+            turns.remove(&ordinal);
             if turns.is_empty() {
                 self.turns.remove(&session);
             }
@@ -40,22 +60,31 @@ impl Sessions {
         self.of.is_empty()
     }
 
-    /// Whether `ordinal` belongs to a session.
-    pub fn contains(&self, ordinal: u32) -> bool {
-        self.of.contains_key(&ordinal)
+    /// Calls `each` with every neighbour of `ordinal` that `counts`, and its distance (1 or 2).
+    ///
+    /// Turns that do not count are passed over as if they were not there: what a filter hides has no influence.
+    pub fn neighbours(&self, ordinal: u32, counts: impl Fn(u32) -> bool, mut each: impl FnMut(u32, usize)) {
+        let steps: [fn(&Link) -> u32; 2] = [|link| link.before, |link| link.after];
+        for step in steps {
+            let mut distance = 0;
+            let mut turn = self.links.get(ordinal as usize).map_or(NONE, step);
+            while turn != NONE && distance < REACH {
+                if counts(turn) {
+                    distance += 1;
+                    each(turn, distance);
+                }
+                turn = step(&self.links[turn as usize]);
+            }
+        }
     }
 
-    /// The neighbours of `ordinal` that `lends` lets count, nearest first, each with its distance (1 or 2).
-    ///
-    /// Turns that may not lend are passed over as if they were not there: what a filter hides has no influence.
-    pub fn neighbours(&self, ordinal: u32, lends: &dyn Fn(u32) -> bool) -> Vec<(u32, usize)> {
-        let Some((session, row)) = self.of.get(&ordinal) else { return Vec::new() };
-        let turns = &self.turns[session];
-        let before = turns.range(..row).rev().map(|(_, turn)| *turn).filter(|turn| lends(*turn)).take(REACH);
-        let after = turns.range(row + 1..).map(|(_, turn)| *turn).filter(|turn| lends(*turn)).take(REACH);
-        let mut found: Vec<_> = before.enumerate().chain(after.enumerate()).map(|(at, turn)| (turn, at + 1)).collect();
-        found.sort_by_key(|(_, distance)| *distance);
-        found
+    fn join(&mut self, before: u32, after: u32) {
+        if before != NONE {
+            self.links[before as usize].after = after;
+        }
+        if after != NONE {
+            self.links[after as usize].before = before;
+        }
     }
 }
 
@@ -63,27 +92,43 @@ impl Sessions {
 mod tests {
     use super::*;
 
-    fn session(rows: &[i64]) -> Sessions {
+    fn session(turns: &[u32]) -> Sessions {
         let mut sessions = Sessions::default();
-        rows.iter().for_each(|row| sessions.add("s", *row, *row as u32));
+        turns.iter().for_each(|turn| sessions.add("s", *turn));
         sessions
+    }
+
+    fn neighbours(sessions: &Sessions, ordinal: u32, counts: impl Fn(u32) -> bool) -> Vec<(u32, usize)> {
+        let mut found = Vec::new();
+        sessions.neighbours(ordinal, counts, |turn, distance| found.push((turn, distance)));
+        found
     }
 
     /// Neighbours stand in the order of writing, two on each side, and never in another session.
     #[test]
     fn neighbours_are_the_two_on_each_side() {
-        let mut sessions = session(&[1, 2, 3, 4, 5, 6]);
-        sessions.add("other", 7, 7);
-        assert_eq!(sessions.neighbours(4, &|_| true), [(3, 1), (5, 1), (2, 2), (6, 2)]);
-        assert_eq!(sessions.neighbours(1, &|_| true), [(2, 1), (3, 2)]);
-        assert_eq!(sessions.neighbours(7, &|_| true), []);
+        let mut sessions = session(&[1, 6, 3, 2, 5, 4]);
+        sessions.add("other", 7);
+        assert_eq!(neighbours(&sessions, 4, |_| true), [(3, 1), (2, 2), (5, 1), (6, 2)]);
+        assert_eq!(neighbours(&sessions, 1, |_| true), [(2, 1), (3, 2)]);
+        assert_eq!(neighbours(&sessions, 7, |_| true), []);
+        assert_eq!(neighbours(&sessions, 99, |_| true), []);
     }
 
-    /// A turn that was removed, or may not lend, is passed over.
+    /// A turn that was removed, or does not count, is passed over.
     #[test]
     fn hidden_turns_are_passed_over() {
         let mut sessions = session(&[1, 2, 3, 4]);
         sessions.remove(2);
-        assert_eq!(sessions.neighbours(1, &|turn| turn != 3), [(4, 1)]);
+        assert_eq!(neighbours(&sessions, 1, |turn| turn != 3), [(4, 1)]);
+    }
+
+    /// A turn that moves to another session leaves its old neighbours joined.
+    #[test]
+    fn moving_a_turn_joins_its_old_neighbours() {
+        let mut sessions = session(&[1, 2, 3]);
+        sessions.add("other", 2);
+        assert_eq!(neighbours(&sessions, 1, |_| true), [(3, 1)]);
+        assert_eq!(neighbours(&sessions, 2, |_| true), []);
     }
 }

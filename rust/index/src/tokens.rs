@@ -105,10 +105,7 @@ pub fn analyse_document(text: &str) -> Analysed {
     let mut tally = Tally::default();
     each_term(text, &mut |kind, term| tally.add(kind, term));
     let length = tally.length();
-    let terms = tally
-        .into_terms()
-        .map(|(term, seen)| (term, seen.count))
-        .collect();
+    let terms = tally.into_terms().map(|(term, seen)| (term, seen.count)).collect();
     Analysed { terms, length }
 }
 

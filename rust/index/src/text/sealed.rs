@@ -1,17 +1,17 @@
 //! The sealed part: one immutable tantivy segment, memory-mapped, holding postings and nothing else.
 //!
 //! tantivy stores and reads the postings; we score them ourselves, since its BM25 has fixed parameters and counts deleted
-//! documents. Each document carries the row and text version that it was made from, so whoever opens the segment
+//! documents. Each document carries the row and version that it was made from, so whoever opens the segment
 //! can tell, document by document, whether the record still says the same.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use tantivy::postings::Postings;
 use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{DocSet, Index, InvertedIndexReader, SegmentReader, TERMINATED, TantivyDocument, Term};
-use tantivy::postings::Postings;
 
 use crate::IndexError;
 
@@ -20,8 +20,8 @@ use crate::IndexError;
 pub struct SealedDocument {
     /// The record's number for the row.
     pub row: i64,
-    /// The text version that was analysed.
-    pub text_version: i64,
+    /// The version that was analysed.
+    pub version: i64,
     /// The document's length in tokens.
     pub length: u32,
 }
@@ -50,18 +50,21 @@ struct Fields {
     schema: Schema,
     text: Field,
     row: Field,
-    text_version: Field,
+    version: Field,
     length: Field,
 }
 
 fn fields() -> Fields {
     let mut builder = Schema::builder();
-    let indexing = TextFieldIndexing::default().set_tokenizer("raw").set_fieldnorms(false).set_index_option(IndexRecordOption::WithFreqs);
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_fieldnorms(false)
+        .set_index_option(IndexRecordOption::WithFreqs);
     let text = builder.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
     let row = builder.add_i64_field("row", FAST);
-    let text_version = builder.add_i64_field("text_version", FAST);
+    let version = builder.add_i64_field("version", FAST);
     let length = builder.add_u64_field("length", FAST);
-    Fields { schema: builder.build(), text, row, text_version, length }
+    Fields { schema: builder.build(), text, row, version, length }
 }
 
 impl Sealed {
@@ -72,7 +75,9 @@ impl Sealed {
     pub fn write(folder: Option<&Path>, documents: Forward) -> Result<Self, IndexError> {
         let fields = fields();
         let directory: Box<dyn Directory> = match folder {
-            Some(folder) => Box::new(MmapDirectory::open(folder).map_err(|error| IndexError::Sealed(error.to_string()))?),
+            Some(folder) => {
+                Box::new(MmapDirectory::open(folder).map_err(|error| IndexError::Sealed(error.to_string()))?)
+            }
             None => Box::new(RamDirectory::create()),
         };
         let builder = Index::builder().schema(fields.schema.clone());
@@ -81,7 +86,7 @@ impl Sealed {
             let mut entry = TantivyDocument::new();
             entry.add_pre_tokenized_text(fields.text, pre_tokenized(terms));
             entry.add_i64(fields.row, document.row);
-            entry.add_i64(fields.text_version, document.text_version);
+            entry.add_i64(fields.version, document.version);
             entry.add_u64(fields.length, u64::from(document.length));
             writer.add_document(entry)?;
         }
@@ -105,11 +110,17 @@ impl Sealed {
         let text = index.schema().get_field("text")?;
         let postings = reader.inverted_index(text)?;
         let columns = reader.fast_fields();
-        let (row, version, length) = (columns.i64("row")?, columns.i64("text_version")?, columns.u64("length")?);
+        let (row, version, length) = (columns.i64("row")?, columns.i64("version")?, columns.u64("length")?);
         let documents = (0..reader.max_doc()).map(|document| {
-            Some(SealedDocument { row: row.first(document)?, text_version: version.first(document)?, length: length.first(document)? as u32 })
+            Some(SealedDocument {
+                row: row.first(document)?,
+                version: version.first(document)?,
+                length: length.first(document)? as u32,
+            })
         });
-        let documents = documents.collect::<Option<Vec<_>>>().ok_or_else(|| IndexError::Sealed("a document has no row".to_owned()))?;
+        let documents = documents
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| IndexError::Sealed("a document has no row".to_owned()))?;
         Ok(Self { reader, postings, text, documents })
     }
 
@@ -140,7 +151,13 @@ impl Sealed {
     /// # Errors
     /// When the segment cannot be read.
     pub fn forward(&self, keep: &dyn Fn(u32) -> bool) -> Result<BTreeMap<u32, Vec<(String, u32)>>, IndexError> {
-        let mut forward: BTreeMap<u32, Vec<(String, u32)>> = (0..self.reader.max_doc()).filter(|document| keep(*document)).map(|document| (document, Vec::new())).collect();
+        let mut forward: BTreeMap<u32, Vec<(String, u32)>> = (0..self.reader.max_doc())
+            .filter(|document| keep(*document))
+            .map(|document| (document, Vec::new()))
+            .collect();
+        if forward.is_empty() {
+            return Ok(forward);
+        }
         let mut terms = self.postings.terms().stream()?;
         while terms.advance() {
             let term = String::from_utf8_lossy(terms.key()).into_owned();

@@ -13,10 +13,8 @@ fn search(texts: &[&str], query: &str) -> Vec<usize> {
     let mut found: Vec<(f32, usize)> = Vec::new();
     for (place, text) in texts.iter().enumerate() {
         let document = analyse_document(text);
-        let held: Vec<&QueryTerm> = asked
-            .iter()
-            .filter(|asked| document.terms.iter().any(|(term, _)| *term == asked.term))
-            .collect();
+        let held: Vec<&QueryTerm> =
+            asked.iter().filter(|asked| document.terms.iter().any(|(term, _)| *term == asked.term)).collect();
         if held.iter().any(|term| term.admits) {
             let score: f32 = held.iter().map(|term| term.weight).sum();
             found.push((score - 0.01 * document.length as f32, place));
@@ -117,32 +115,18 @@ fn hidden_characters_do_not_hide_words() {
 #[test]
 fn only_words_make_terms() {
     // Blank and punctuation-only texts have nothing to search by; none of these is syntax.
-    for empty in [
-        "", "  \t\n", "\u{3000}", "!!!", "\"", "(", "[", "*", "~", "+", "\\", "\0", "'", "--", "…",
-        "___", "++",
-    ] {
+    for empty in
+        ["", "  \t\n", "\u{3000}", "!!!", "\"", "(", "[", "*", "~", "+", "\\", "\0", "'", "--", "…", "___", "++"]
+    {
         assert!(analyse_query(empty).is_empty(), "{empty:?}");
     }
-    for query in [
-        "foo AND",
-        "NOT",
-        "a:b",
-        "x^2",
-        "it's",
-        "--dry-run=client",
-        "pre-edit",
-        "😀",
-        "[1 TO",
-    ] {
+    for query in ["foo AND", "NOT", "a:b", "x^2", "it's", "--dry-run=client", "pre-edit", "😀", "[1 TO"] {
         assert!(!analyse_query(query).is_empty(), "{query}");
     }
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the bound under test is one of time"
-)]
+#[expect(clippy::disallowed_methods, reason = "the bound under test is one of time")]
 fn the_largest_texts_take_linear_time() {
     // Repetition of one letter, bracket, joint, mark or ever new words stays far below a second.
     let texts = [
@@ -157,9 +141,7 @@ fn the_largest_texts_take_linear_time() {
         "\"".repeat(50_000),
         "NOT ".repeat(20_000),
         "語".repeat(300_000),
-        (0..10_000)
-            .flat_map(|n| ["word".to_owned(), n.to_string(), " ".to_owned()])
-            .collect(),
+        (0..10_000).flat_map(|n| ["word".to_owned(), n.to_string(), " ".to_owned()]).collect(),
         format!("e{}", "\u{301}".repeat(5_000)),
         format!("e{}", "\u{301}\u{323}".repeat(100_000)),
     ];
@@ -167,12 +149,7 @@ fn the_largest_texts_take_linear_time() {
         let start = std::time::Instant::now();
         let document = analyse_document(text);
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", &text[..8]);
-        assert!(
-            document
-                .terms
-                .iter()
-                .all(|(term, _)| term.len() <= super::TERM_BYTES_MAX + 1)
-        );
+        assert!(document.terms.iter().all(|(term, _)| term.len() <= super::TERM_BYTES_MAX + 1));
     }
 }
 

@@ -10,13 +10,7 @@ pub(super) fn normalise(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(
-        text.chars()
-            .filter(|&c| !is_ignorable(c))
-            .nfkc()
-            .map(plain_punctuation)
-            .collect(),
-    )
+    Cow::Owned(text.chars().filter(|&c| !is_ignorable(c)).nfkc().map(plain_punctuation).collect())
 }
 
 /// Full case folding of an already normalised term.
@@ -53,16 +47,7 @@ mod tests {
     #[test]
     fn invisible_characters_vanish() {
         // Zero-width, soft hyphen, byte-order mark, bidi control, tag and variation selector leave no gap.
-        for hidden in [
-            '\u{200B}',
-            '\u{2060}',
-            '\u{AD}',
-            '\u{FEFF}',
-            '\u{202E}',
-            '\u{2066}',
-            '\u{E0069}',
-            '\u{E0100}',
-        ] {
+        for hidden in ['\u{200B}', '\u{2060}', '\u{AD}', '\u{FEFF}', '\u{202E}', '\u{2066}', '\u{E0069}', '\u{E0100}'] {
             assert_eq!(normalise(&format!("ign{hidden}ore")), "ignore");
         }
     }
@@ -70,10 +55,7 @@ mod tests {
     #[test]
     fn width_forms_are_equal() {
         // Full-width Latin and half-width Katakana become the ordinary forms.
-        assert_eq!(
-            normalise("ＰｏｓｔｇｒｅＳＱＬ ﾃﾞｰﾀﾍﾞｰｽ"),
-            "PostgreSQL データベース"
-        );
+        assert_eq!(normalise("ＰｏｓｔｇｒｅＳＱＬ ﾃﾞｰﾀﾍﾞｰｽ"), "PostgreSQL データベース");
     }
 
     #[test]

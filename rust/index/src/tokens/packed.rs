@@ -6,19 +6,12 @@ use super::Kind;
 
 /// Emits the characters of a run and each two that stand side by side.
 pub(super) fn emit_run(run: &str, emit: &mut dyn FnMut(Kind, &str)) {
-    let mut characters = run
-        .char_indices()
-        .filter(|&(at, c)| at == 0 || !is_bare_mark(c))
-        .map(|(at, _)| at)
-        .peekable();
+    let mut characters = run.char_indices().filter(|&(at, c)| at == 0 || !is_bare_mark(c)).map(|(at, _)| at).peekable();
     let mut previous: Option<usize> = None;
     while let Some(start) = characters.next() {
         let end = characters.peek().copied().unwrap_or(run.len());
         let alone = previous.is_none() && end == run.len();
-        emit(
-            if alone { Kind::Lone } else { Kind::Character },
-            &run[start..end],
-        );
+        emit(if alone { Kind::Lone } else { Kind::Character }, &run[start..end]);
         if let Some(before) = previous {
             emit(Kind::Pair, &run[before..end]);
         }
@@ -44,17 +37,8 @@ mod tests {
     #[test]
     fn pairs_overlap() {
         // Three characters give three characters and two pairs.
-        let pairs: Vec<_> = terms("数据库")
-            .into_iter()
-            .filter(|(kind, _)| *kind == Kind::Pair)
-            .collect();
-        assert_eq!(
-            pairs,
-            [
-                (Kind::Pair, "数据".to_owned()),
-                (Kind::Pair, "据库".to_owned())
-            ]
-        );
+        let pairs: Vec<_> = terms("数据库").into_iter().filter(|(kind, _)| *kind == Kind::Pair).collect();
+        assert_eq!(pairs, [(Kind::Pair, "数据".to_owned()), (Kind::Pair, "据库".to_owned())]);
         assert_eq!(terms("数据库").len(), 5);
     }
 

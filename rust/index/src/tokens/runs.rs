@@ -32,9 +32,7 @@ pub(super) fn split(text: &str) -> impl Iterator<Item = Run<'_>> {
             let first = rest.chars().next()?;
             let class = classify(first);
             let end = match class {
-                Class::Word | Class::Mark => end_of(rest, |c| {
-                    matches!(c, Class::Word | Class::Joiner | Class::Mark)
-                }),
+                Class::Word | Class::Mark => end_of(rest, |c| matches!(c, Class::Word | Class::Joiner | Class::Mark)),
                 Class::Packed => end_of(rest, |c| matches!(c, Class::Packed | Class::Mark)),
                 Class::Symbol | Class::Joiner | Class::Gap => first.len_utf8(),
             };
@@ -52,16 +50,11 @@ pub(super) fn split(text: &str) -> impl Iterator<Item = Run<'_>> {
 
 /// Whether `c` joins two words into one name. `=`, `,`, `;` and brackets do not: they separate.
 pub(super) fn is_joiner(c: char) -> bool {
-    matches!(
-        c,
-        '.' | '-' | '/' | '\\' | ':' | '@' | '+' | '#' | '&' | '\''
-    )
+    matches!(c, '.' | '-' | '/' | '\\' | ':' | '@' | '+' | '#' | '&' | '\'')
 }
 
 fn end_of(text: &str, belongs: impl Fn(Class) -> bool) -> usize {
-    text.char_indices()
-        .find(|&(_, c)| !belongs(classify(c)))
-        .map_or(text.len(), |(at, _)| at)
+    text.char_indices().find(|&(_, c)| !belongs(classify(c))).map_or(text.len(), |(at, _)| at)
 }
 
 fn classify(c: char) -> Class {
@@ -127,12 +120,7 @@ mod tests {
     fn scripts_part_company() {
         // A Latin word inside Japanese is a run of its own, and the middle dot separates.
         let runs: Vec<_> = split("Pythonで検索 ジャン・ジャック").collect();
-        let expected = [
-            Run::Words("Python"),
-            Run::Packed("で検索"),
-            Run::Packed("ジャン"),
-            Run::Packed("ジャック"),
-        ];
+        let expected = [Run::Words("Python"), Run::Packed("で検索"), Run::Packed("ジャン"), Run::Packed("ジャック")];
         assert_eq!(runs, expected);
     }
 
@@ -140,12 +128,7 @@ mod tests {
     fn names_keep_their_joiners() {
         // Leading punctuation is dropped, inner joiners stay, brackets separate.
         let runs: Vec<_> = split("(/etc/conf.d) --dry-run=client 😀").collect();
-        let expected = [
-            Run::Words("etc/conf.d"),
-            Run::Words("dry-run"),
-            Run::Words("client"),
-            Run::Symbol("😀"),
-        ];
+        let expected = [Run::Words("etc/conf.d"), Run::Words("dry-run"), Run::Words("client"), Run::Symbol("😀")];
         assert_eq!(runs, expected);
     }
 }

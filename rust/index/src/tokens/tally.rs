@@ -48,10 +48,7 @@ impl Tally {
     pub(super) fn into_terms(self) -> impl Iterator<Item = (String, Seen)> {
         let mut terms: Vec<_> = self.places.into_iter().collect();
         terms.sort_unstable_by_key(|&(_, place)| place);
-        terms
-            .into_iter()
-            .zip(self.seen)
-            .map(|((term, _), seen)| (term, seen))
+        terms.into_iter().zip(self.seen).map(|((term, _), seen)| (term, seen))
     }
 }
 
@@ -63,9 +60,9 @@ fn shorten(term: &str) -> String {
     while !term.is_char_boundary(keep) {
         keep -= 1;
     }
-    let hash = term.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = term
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("{}\u{2}{hash:016x}", &term[..keep])
 }
 
@@ -88,17 +85,7 @@ mod tests {
         for term in ["b", "a", "b", "c"] {
             tally.add(Kind::Word, term);
         }
-        let terms: Vec<_> = tally
-            .into_terms()
-            .map(|(term, seen)| (term, seen.count))
-            .collect();
-        assert_eq!(
-            terms,
-            [
-                ("b".to_owned(), 2),
-                ("a".to_owned(), 1),
-                ("c".to_owned(), 1)
-            ]
-        );
+        let terms: Vec<_> = tally.into_terms().map(|(term, seen)| (term, seen.count)).collect();
+        assert_eq!(terms, [("b".to_owned(), 2), ("a".to_owned(), 1), ("c".to_owned(), 1)]);
     }
 }

@@ -102,9 +102,7 @@ fn is_boundary(before: char, c: char, after: Option<char>) -> bool {
     if before.is_numeric() != c.is_numeric() {
         return before.is_alphabetic() || c.is_alphabetic();
     }
-    c.is_uppercase()
-        && (before.is_lowercase()
-            || (before.is_uppercase() && after.is_some_and(char::is_lowercase)))
+    c.is_uppercase() && (before.is_lowercase() || (before.is_uppercase() && after.is_some_and(char::is_lowercase)))
 }
 
 /// Splits `text` before the first character that `ends`.
@@ -114,13 +112,8 @@ fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
 
 /// Splits off the `++` of `C++` or the `#` of `C#` when nothing more of the name follows.
 fn split_sharp<'a>(name: &str, tail: &'a str) -> (&'a str, &'a str) {
-    let size = if tail.starts_with("++") {
-        2
-    } else {
-        usize::from(tail.starts_with('#'))
-    };
-    let ends = !tail[size..]
-        .starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '+' || c == '#');
+    let size = if tail.starts_with("++") { 2 } else { usize::from(tail.starts_with('#')) };
+    let ends = !tail[size..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '+' || c == '#');
     let named = name.ends_with(char::is_alphabetic);
     tail.split_at(if named && ends { size } else { 0 })
 }
@@ -172,14 +165,7 @@ mod tests {
     #[test]
     fn snake_case_is_whole_and_split() {
         // A stretch of an identifier is a term too.
-        let expected = [
-            "parse",
-            "http",
-            "parse_http",
-            "response",
-            "http_response",
-            "parse_http_response",
-        ];
+        let expected = ["parse", "http", "parse_http", "response", "http_response", "parse_http_response"];
         assert_eq!(terms("parse_http_response"), expected);
     }
 

@@ -12,9 +12,7 @@ pub(super) struct Hit {
 
 impl Ord for Hit {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.score
-            .total_cmp(&other.score)
-            .then(other.ordinal.cmp(&self.ordinal))
+        self.score.total_cmp(&other.score).then(other.ordinal.cmp(&self.ordinal))
     }
 }
 
@@ -42,10 +40,7 @@ pub(super) struct Best {
 
 impl Best {
     pub fn new(k: usize) -> Self {
-        Self {
-            k,
-            kept: BinaryHeap::new(),
-        }
+        Self { k, kept: BinaryHeap::new() }
     }
 
     /// Keeps `hit` if fewer than `k` better ones were offered.
@@ -67,11 +62,7 @@ impl Best {
     /// The hits kept, best first.
     pub fn into_sorted(self) -> Vec<Hit> {
         // Ascending by `Reverse` is descending by `Hit`.
-        self.kept
-            .into_sorted_vec()
-            .into_iter()
-            .map(|Reverse(hit)| hit)
-            .collect()
+        self.kept.into_sorted_vec().into_iter().map(|Reverse(hit)| hit).collect()
     }
 }
 
@@ -98,12 +89,7 @@ mod tests {
     /// Equal scores are ordered by ordinal, lowest first, also where the list is cut.
     #[test]
     fn ties_keep_the_lower_ordinal() {
-        let hits: Vec<Hit> = [3, 1, 2]
-            .map(|ordinal| Hit {
-                score: 0.5,
-                ordinal,
-            })
-            .to_vec();
+        let hits: Vec<Hit> = [3, 1, 2].map(|ordinal| Hit { score: 0.5, ordinal }).to_vec();
         let mut best = Best::new(2);
         for &hit in &hits {
             best.offer(hit);
@@ -116,10 +102,7 @@ mod tests {
     #[test]
     fn none_of_many_is_none() {
         let mut best = Best::new(0);
-        best.offer(Hit {
-            score: 1.0,
-            ordinal: 0,
-        });
+        best.offer(Hit { score: 1.0, ordinal: 0 });
         assert!(!best.admits(1.0));
         assert!(best.into_sorted().is_empty());
     }

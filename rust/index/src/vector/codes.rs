@@ -35,18 +35,10 @@ impl QueryCodes {
         let room = i32::MAX as usize / (CODE_MAX as usize * unit.len());
         let code_max = room.min(i16::MAX as usize) as f32;
         let scale = largest(unit) / code_max;
-        let codes: Vec<i16> = unit
-            .iter()
-            .map(|&x| step(x, scale, code_max) as i16)
-            .collect();
+        let codes: Vec<i16> = unit.iter().map(|&x| step(x, scale, code_max) as i16).collect();
         let rest = rest_length(unit, scale, codes.iter().map(|&code| f32::from(code)));
         let rounding = rounding_of_dot(unit.len());
-        Self {
-            codes,
-            scale,
-            reach: 1.0 + rest + rounding,
-            floor: rest + rounding,
-        }
+        Self { codes, scale, reach: 1.0 + rest + rounding, floor: rest + rounding }
     }
 
     /// The cosine that the codes alone give.
@@ -74,11 +66,7 @@ pub(super) fn push_codes(unit: &[f32], codes: &mut Vec<i8>) -> RowScale {
     let scale = largest(unit) / code_max;
     let start = codes.len();
     codes.extend(unit.iter().map(|&x| step(x, scale, code_max) as i8));
-    let rest = rest_length(
-        unit,
-        scale,
-        codes[start..].iter().map(|&code| f32::from(code)),
-    );
+    let rest = rest_length(unit, scale, codes[start..].iter().map(|&code| f32::from(code)));
     RowScale { scale, rest }
 }
 
@@ -89,12 +77,10 @@ pub(super) fn sign_words(dim: usize) -> usize {
 
 /// Appends one bit for each number, set where it is positive. Unused bits of the last word stay 0.
 pub(super) fn push_signs(unit: &[f32], signs: &mut Vec<u64>) {
-    signs.extend(unit.chunks(64).map(|chunk| {
-        chunk
-            .iter()
-            .enumerate()
-            .fold(0, |word, (bit, &x)| word | (u64::from(x > 0.0) << bit))
-    }));
+    signs.extend(
+        unit.chunks(64)
+            .map(|chunk| chunk.iter().enumerate().fold(0, |word, (bit, &x)| word | (u64::from(x > 0.0) << bit))),
+    );
 }
 
 fn largest(unit: &[f32]) -> f32 {
@@ -108,10 +94,7 @@ fn step(x: f32, scale: f32, code_max: f32) -> f32 {
 /// Length of `unit - scale × codes`, rounded up.
 fn rest_length(unit: &[f32], scale: f32, codes: impl Iterator<Item = f32>) -> f32 {
     let square = |x: f64| x * x;
-    let rest = unit
-        .iter()
-        .zip(codes)
-        .map(|(&x, code)| square(f64::from(x) - f64::from(code) * f64::from(scale)));
+    let rest = unit.iter().zip(codes).map(|(&x, code)| square(f64::from(x) - f64::from(code) * f64::from(scale)));
     (rest.sum::<f64>().sqrt() as f32).next_up()
 }
 

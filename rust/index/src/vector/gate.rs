@@ -26,9 +26,7 @@ impl Chance {
     /// Near enough to normal: the sum of four uniform numbers.
     fn normal(&mut self) -> f32 {
         let bits = self.bits();
-        (0..4)
-            .map(|part| (bits >> (16 * part) & 0xffff) as f32 / 65_536.0 - 0.5)
-            .sum()
+        (0..4).map(|part| (bits >> (16 * part) & 0xffff) as f32 / 65_536.0 - 0.5).sum()
     }
 
     fn vector(&mut self, dim: usize) -> Vec<f32> {
@@ -42,11 +40,7 @@ impl Chance {
 
 /// Cluster of an ordinal. The first cluster is small, so that a mask of it alone is selective.
 fn cluster(ordinal: u32) -> u32 {
-    if ordinal < LIVE / 1_000 {
-        0
-    } else {
-        1 + ordinal % (CLUSTERS - 1)
-    }
+    if ordinal < LIVE / 1_000 { 0 } else { 1 + ordinal % (CLUSTERS - 1) }
 }
 
 /// Random unit vectors, or ones that lie around their cluster's centre.
@@ -56,10 +50,7 @@ fn filled(clustered: bool) -> (Vectors, Vec<UnitQuery>) {
     let mut near = |cluster: u32| {
         let mut vector = chance.vector(DIM);
         if clustered {
-            vector
-                .iter_mut()
-                .zip(&centres[cluster as usize])
-                .for_each(|(x, centre)| *x += centre);
+            vector.iter_mut().zip(&centres[cluster as usize]).for_each(|(x, centre)| *x += centre);
         }
         vector
     };
@@ -67,9 +58,7 @@ fn filled(clustered: bool) -> (Vectors, Vec<UnitQuery>) {
     for ordinal in 0..LIVE {
         vectors.put(ordinal, &near(cluster(ordinal))).unwrap();
     }
-    let queries = (0..QUERIES)
-        .map(|number| UnitQuery::new(&near(number), DIM).unwrap())
-        .collect();
+    let queries = (0..QUERIES).map(|number| UnitQuery::new(&near(number), DIM).unwrap()).collect();
     (vectors, queries)
 }
 
@@ -78,9 +67,7 @@ fn masks() -> Vec<(u32, RoaringBitmap)> {
     let mut chance = Chance(11);
     let mut random = |every: u64| (0..LIVE).filter(|_| chance.one_in(every)).collect();
     let whole = |clusters: std::ops::RangeInclusive<u32>| {
-        (0..LIVE)
-            .filter(|&ordinal| clusters.contains(&cluster(ordinal)))
-            .collect()
+        (0..LIVE).filter(|&ordinal| clusters.contains(&cluster(ordinal))).collect()
     };
     vec![
         (1, random(1_000)),
@@ -96,16 +83,9 @@ fn masks() -> Vec<(u32, RoaringBitmap)> {
 }
 
 /// The oracle: every match scored by the public `cosine`, sorted.
-fn brute_force(
-    vectors: &Vectors,
-    query: &UnitQuery,
-    mask: &RoaringBitmap,
-    k: usize,
-) -> Vec<(u32, f32)> {
-    let mut all: Vec<(u32, f32)> = mask
-        .iter()
-        .filter_map(|ordinal| Some((ordinal, vectors.cosine(query, ordinal)?)))
-        .collect();
+fn brute_force(vectors: &Vectors, query: &UnitQuery, mask: &RoaringBitmap, k: usize) -> Vec<(u32, f32)> {
+    let mut all: Vec<(u32, f32)> =
+        mask.iter().filter_map(|ordinal| Some((ordinal, vectors.cosine(query, ordinal)?))).collect();
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     all.truncate(k);
     all
@@ -117,11 +97,7 @@ fn recall(vectors: &Vectors, queries: &[UnitQuery], mask: &RoaringBitmap) -> f64
     for query in queries {
         let truth = brute_force(vectors, query, mask, K);
         let hits = vectors.search(query, Some(mask), K).hits;
-        assert_eq!(
-            hits.len(),
-            truth.len(),
-            "k hits come back whenever k match (I4)"
-        );
+        assert_eq!(hits.len(), truth.len(), "k hits come back whenever k match (I4)");
         found += truth.iter().filter(|hit| hits.contains(hit)).count();
         wanted += truth.len();
     }
@@ -132,10 +108,7 @@ fn assert_recall(vectors: &Vectors, queries: &[UnitQuery], when: &str) {
     for (thousandths, mask) in masks() {
         let recall = recall(vectors, queries, &mask);
         let floor = if thousandths <= 17 { 1.0 } else { 0.99 };
-        assert!(
-            recall >= floor,
-            "recall {recall} at {thousandths} thousandths, {when}"
-        );
+        assert!(recall >= floor, "recall {recall} at {thousandths} thousandths, {when}");
     }
 }
 
@@ -143,9 +116,7 @@ fn gate(clustered: bool) {
     let (mut vectors, queries) = filled(clustered);
     assert_recall(&vectors, &queries, "all live");
     let mut chance = Chance(13);
-    (0..LIVE)
-        .filter(|_| chance.one_in(2))
-        .for_each(|ordinal| vectors.remove(ordinal));
+    (0..LIVE).filter(|_| chance.one_in(2)).for_each(|ordinal| vectors.remove(ordinal));
     assert_recall(&vectors, &queries, "half removed");
 }
 

@@ -1,8 +1,7 @@
 //! Which scan answers a search: decided from counts alone, so that equal records plan alike (I14).
 
 use super::limits::{
-    CODES_MATCHES_MAX, EXACT_MATCHES_MAX, EXACT_SHARE, SHORTLIST_MIN, SHORTLIST_PER_HIT,
-    SHORTLIST_SHARE,
+    CODES_MATCHES_MAX, EXACT_MATCHES_MAX, EXACT_SHARE, SHORTLIST_MIN, SHORTLIST_PER_HIT, SHORTLIST_SHARE,
 };
 
 /// How the matches were narrowed before f32 decided.
@@ -38,9 +37,7 @@ pub struct Plan {
 pub(super) fn choose(matches: u64, k: u64) -> Tier {
     if matches <= EXACT_MATCHES_MAX || k.saturating_mul(EXACT_SHARE) >= matches {
         Tier::Exact
-    } else if matches <= CODES_MATCHES_MAX
-        || shortlist_len(k).saturating_mul(SHORTLIST_SHARE) >= matches
-    {
+    } else if matches <= CODES_MATCHES_MAX || shortlist_len(k).saturating_mul(SHORTLIST_SHARE) >= matches {
         Tier::Codes
     } else {
         Tier::Signs

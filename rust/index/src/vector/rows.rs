@@ -26,14 +26,7 @@ pub(super) struct Rows {
 
 impl Rows {
     pub fn new(dim: usize) -> Self {
-        Self {
-            dim,
-            signs: Vec::new(),
-            codes: Vec::new(),
-            scales: Vec::new(),
-            exact: Vec::new(),
-            spans: Vec::new(),
-        }
+        Self { dim, signs: Vec::new(), codes: Vec::new(), scales: Vec::new(), exact: Vec::new(), spans: Vec::new() }
     }
 
     pub fn dim(&self) -> usize {
@@ -47,9 +40,7 @@ impl Rows {
 
     /// Whether `more` rows can still be numbered.
     pub fn has_room_for(&self, more: usize) -> bool {
-        self.len()
-            .checked_add(more)
-            .is_some_and(|total| u32::try_from(total).is_ok())
+        self.len().checked_add(more).is_some_and(|total| u32::try_from(total).is_ok())
     }
 
     /// How many rows `ordinal` owns; 0 if it never had any.
@@ -67,13 +58,7 @@ impl Rows {
             self.scales.push(push_codes(unit, &mut self.codes));
         }
         self.exact.extend_from_slice(unit_rows);
-        self.own(
-            ordinal,
-            Span {
-                first,
-                count: self.len() as u32 - first,
-            },
-        );
+        self.own(ordinal, Span { first, count: self.len() as u32 - first });
     }
 
     /// Appends the rows that `ordinal` owns in `from`, codes and all.
@@ -81,18 +66,11 @@ impl Rows {
         let first = self.len() as u32;
         let taken = from.range(ordinal);
         let part = |width: usize| taken.start * width..taken.end * width;
-        self.signs
-            .extend_from_slice(&from.signs[part(sign_words(self.dim))]);
+        self.signs.extend_from_slice(&from.signs[part(sign_words(self.dim))]);
         self.codes.extend_from_slice(&from.codes[part(self.dim)]);
         self.scales.extend_from_slice(&from.scales[taken.clone()]);
         self.exact.extend_from_slice(&from.exact[part(self.dim)]);
-        self.own(
-            ordinal,
-            Span {
-                first,
-                count: taken.len() as u32,
-            },
-        );
+        self.own(ordinal, Span { first, count: taken.len() as u32 });
     }
 
     /// The largest exact cosine of the ordinal's rows with a unit query; `None` if it has no rows.
@@ -144,10 +122,7 @@ impl Rows {
     }
 
     fn span(&self, ordinal: u32) -> Span {
-        self.spans
-            .get(ordinal as usize)
-            .copied()
-            .unwrap_or_default()
+        self.spans.get(ordinal as usize).copied().unwrap_or_default()
     }
 
     fn range(&self, ordinal: u32) -> Range<usize> {
@@ -176,9 +151,7 @@ impl Block {
     /// Each ordinal with its part of a list as long as [`Self::rows`].
     pub fn owners(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
         let mut start = 0;
-        self.owners
-            .iter()
-            .map(move |&(ordinal, end)| (ordinal, std::mem::replace(&mut start, end)..end))
+        self.owners.iter().map(move |&(ordinal, end)| (ordinal, std::mem::replace(&mut start, end)..end))
     }
 
     fn clear(&mut self) {
@@ -212,11 +185,7 @@ mod tests {
     fn walk_resolves_ordinals_to_rows() {
         let mut seen = Vec::new();
         two_owners().walk([2, 5], |block| {
-            seen.extend(
-                block
-                    .owners()
-                    .map(|(ordinal, part)| (ordinal, block.rows()[part].to_vec())),
-            );
+            seen.extend(block.owners().map(|(ordinal, part)| (ordinal, block.rows()[part].to_vec())));
         });
         assert_eq!(seen, [(2, vec![2]), (5, vec![0, 1])]);
     }

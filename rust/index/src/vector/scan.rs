@@ -14,34 +14,17 @@ pub(super) struct Found {
 }
 
 /// Scores every ordinal by f32.
-pub(super) fn exact(
-    rows: &Rows,
-    query: &UnitQuery,
-    ordinals: impl Iterator<Item = u32>,
-    k: usize,
-) -> Found {
-    let hits: Vec<Hit> = ordinals
-        .filter_map(|ordinal| {
-            rows.cosine(&query.exact, ordinal)
-                .map(|score| Hit { score, ordinal })
-        })
-        .collect();
-    Found {
-        scored_exactly: hits.len(),
-        hits: best_of(hits, k),
-    }
+pub(super) fn exact(rows: &Rows, query: &UnitQuery, ordinals: impl Iterator<Item = u32>, k: usize) -> Found {
+    let hits: Vec<Hit> =
+        ordinals.filter_map(|ordinal| rows.cosine(&query.exact, ordinal).map(|score| Hit { score, ordinal })).collect();
+    Found { scored_exactly: hits.len(), hits: best_of(hits, k) }
 }
 
 /// Scores every ordinal by its codes, and by f32 those that can still be among the best `k`.
 ///
 /// The result is exact. An ordinal's cosine lies within a margin of what its codes say. Once `k`
 /// ordinals are known to reach some score, one that cannot reach it is out, whatever f32 would say.
-pub(super) fn codes(
-    rows: &Rows,
-    query: &UnitQuery,
-    ordinals: impl Iterator<Item = u32>,
-    k: usize,
-) -> Found {
+pub(super) fn codes(rows: &Rows, query: &UnitQuery, ordinals: impl Iterator<Item = u32>, k: usize) -> Found {
     let mut assured = Best::new(k);
     let mut hopeful: Vec<Hit> = Vec::new();
     let mut dots = Vec::new();
@@ -51,14 +34,8 @@ pub(super) fn codes(
         for (ordinal, part) in block.owners() {
             let (least, most) = bounds(rows, query, &block.rows()[part.clone()], &dots[part]);
             if assured.admits(most) {
-                assured.offer(Hit {
-                    score: least,
-                    ordinal,
-                });
-                hopeful.push(Hit {
-                    score: most,
-                    ordinal,
-                });
+                assured.offer(Hit { score: least, ordinal });
+                hopeful.push(Hit { score: most, ordinal });
             }
         }
     });
@@ -72,10 +49,7 @@ fn bounds(rows: &Rows, query: &UnitQuery, owned: &[u32], dots: &[i32]) -> (f32, 
     for (&row, &dot) in owned.iter().zip(dots) {
         let scale = rows.scale(row);
         let (cosine, margin) = (query.codes.cosine(dot, scale), query.codes.margin(scale));
-        reached = (
-            reached.0.max(cosine - margin),
-            reached.1.max(cosine + margin),
-        );
+        reached = (reached.0.max(cosine - margin), reached.1.max(cosine + margin));
     }
     reached
 }
@@ -93,17 +67,11 @@ fn rescore(rows: &Rows, query: &UnitQuery, mut hopeful: Vec<Hit>, k: usize) -> F
             rows.prefetch(ahead.ordinal);
         }
         if let Some(score) = rows.cosine(&query.exact, hope.ordinal) {
-            best.offer(Hit {
-                score,
-                ordinal: hope.ordinal,
-            });
+            best.offer(Hit { score, ordinal: hope.ordinal });
         }
         scored_exactly += 1;
     }
-    Found {
-        hits: best.into_sorted(),
-        scored_exactly,
-    }
+    Found { hits: best.into_sorted(), scored_exactly }
 }
 
 #[cfg(test)]
@@ -114,11 +82,7 @@ mod tests {
     use crate::vector::unit::normalise;
 
     fn pairs(found: &Found) -> Vec<(u32, f32)> {
-        found
-            .hits
-            .iter()
-            .map(|hit| (hit.ordinal, hit.score))
-            .collect()
+        found.hits.iter().map(|hit| (hit.ordinal, hit.score)).collect()
     }
 
     proptest! {
@@ -164,10 +128,6 @@ mod tests {
         let query = UnitQuery::new(&[1.0, 0.0], 2).unwrap();
         let found = codes(&rows, &query, 0..1_000, 10);
         assert!(found.hits.iter().map(|hit| hit.ordinal).eq(0..10));
-        assert!(
-            found.scored_exactly < 100,
-            "{} were scored",
-            found.scored_exactly
-        );
+        assert!(found.scored_exactly < 100, "{} were scored", found.scored_exactly);
     }
 }

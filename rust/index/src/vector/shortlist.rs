@@ -24,12 +24,7 @@ pub(super) struct Shortlist {
 impl Shortlist {
     /// Takes at least `len` of the ordinals, with all that are as near as the last of them: a tie
     /// broken by ordinal would let the numbering of memories decide which are found.
-    pub fn new(
-        rows: &Rows,
-        query: &UnitQuery,
-        ordinals: impl Iterator<Item = u32>,
-        len: usize,
-    ) -> Self {
+    pub fn new(rows: &Rows, query: &UnitQuery, ordinals: impl Iterator<Item = u32>, len: usize) -> Self {
         let mut near = Vec::new();
         let mut at_distance = vec![0_usize; rows.dim() + 1];
         walk_distances(rows, query, ordinals, |ordinal, distance| {
@@ -38,30 +33,18 @@ impl Shortlist {
         });
         let edge = edge_of(&at_distance, len);
         near.retain(|&(_, distance)| distance <= edge);
-        Self {
-            ordinals: near.into_iter().map(|(ordinal, _)| ordinal).collect(),
-            edge,
-        }
+        Self { ordinals: near.into_iter().map(|(ordinal, _)| ordinal).collect(), edge }
     }
 
     /// Whether the list reaches far enough beyond its best `hits` to have missed hardly any.
     pub fn holds(&self, rows: &Rows, query: &UnitQuery, hits: &[Hit]) -> bool {
         let mut distances = Vec::with_capacity(hits.len());
-        walk_distances(
-            rows,
-            query,
-            hits.iter().map(|hit| hit.ordinal),
-            |_, distance| {
-                distances.push(f64::from(distance));
-            },
-        );
+        walk_distances(rows, query, hits.iter().map(|hit| hit.ordinal), |_, distance| {
+            distances.push(f64::from(distance));
+        });
         let count = distances.len() as f64;
         let mean = distances.iter().sum::<f64>() / count;
-        let variance = distances
-            .iter()
-            .map(|d| (d - mean) * (d - mean))
-            .sum::<f64>()
-            / count;
+        let variance = distances.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() / count;
         mean + EDGE_DEVIATIONS * variance.sqrt() <= f64::from(self.edge)
     }
 }
@@ -105,21 +88,14 @@ mod tests {
     fn rows_at(distances: &[u32]) -> (Rows, UnitQuery) {
         let mut rows = Rows::new(64);
         for (ordinal, &distance) in (0..).zip(distances) {
-            let numbers: Vec<f32> = (0..64)
-                .map(|bit| if bit < distance { -1.0 } else { 1.0 })
-                .collect();
+            let numbers: Vec<f32> = (0..64).map(|bit| if bit < distance { -1.0 } else { 1.0 }).collect();
             rows.append(ordinal, &normalise(&numbers).unwrap());
         }
         (rows, UnitQuery::new(&[1.0; 64], 64).unwrap())
     }
 
     fn hits(ordinals: impl Iterator<Item = u32>) -> Vec<Hit> {
-        ordinals
-            .map(|ordinal| Hit {
-                score: 0.5,
-                ordinal,
-            })
-            .collect()
+        ordinals.map(|ordinal| Hit { score: 0.5, ordinal }).collect()
     }
 
     /// The nearest are taken in ordinal order, and a tie at the edge is taken whole.

@@ -20,19 +20,12 @@ impl UnitQuery {
     /// [`VectorError`] when the length is not `dim`, or when [`normalise`] refuses the vector.
     pub fn new(vector: &[f32], dim: usize) -> Result<Self, VectorError> {
         if vector.len() != dim {
-            return Err(VectorError::WrongLength {
-                expected: dim,
-                found: vector.len(),
-            });
+            return Err(VectorError::WrongLength { expected: dim, found: vector.len() });
         }
         let exact = normalise(vector)?;
         let mut signs = Vec::with_capacity(codes::sign_words(dim));
         codes::push_signs(&exact, &mut signs);
-        Ok(Self {
-            codes: codes::QueryCodes::new(&exact),
-            signs,
-            exact,
-        })
+        Ok(Self { codes: codes::QueryCodes::new(&exact), signs, exact })
     }
 
     /// Numbers in the query vector.
@@ -64,25 +57,16 @@ pub fn normalise(vector: &[f32]) -> Result<Vec<f32>, VectorError> {
 pub(super) fn normalise_row(row: usize, vector: &[f32]) -> Result<Vec<f32>, VectorError> {
     check(row, vector)?;
     // In f64 no square of an f32 can overflow or vanish, and the order of summation is fixed (I14).
-    let length = vector
-        .iter()
-        .map(|&x| f64::from(x) * f64::from(x))
-        .sum::<f64>()
-        .sqrt();
+    let length = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
     if (length - 1.0).abs() <= UNIT_TOLERANCE {
         return Ok(vector.to_vec());
     }
-    Ok(vector
-        .iter()
-        .map(|&x| (f64::from(x) / length) as f32)
-        .collect())
+    Ok(vector.iter().map(|&x| (f64::from(x) / length) as f32).collect())
 }
 
 fn check(row: usize, vector: &[f32]) -> Result<(), VectorError> {
     if vector.len() > DIMENSIONS_MAX {
-        return Err(VectorError::TooManyDimensions {
-            found: vector.len(),
-        });
+        return Err(VectorError::TooManyDimensions { found: vector.len() });
     }
     if let Some(position) = vector.iter().position(|x| !x.is_finite()) {
         return Err(if vector[position].is_nan() {
@@ -109,36 +93,18 @@ mod tests {
         assert_eq!(normalise(&[0.0, -0.0]), Err(VectorError::Zero { row: 0 }));
         assert_eq!(normalise(&[]), Err(VectorError::Zero { row: 0 }));
         let nan = normalise(&[1.0, f32::NAN]);
-        assert_eq!(
-            nan,
-            Err(VectorError::NotANumber {
-                row: 0,
-                position: 1
-            })
-        );
+        assert_eq!(nan, Err(VectorError::NotANumber { row: 0, position: 1 }));
         let infinite = normalise(&[f32::NEG_INFINITY, 1.0]);
-        assert_eq!(
-            infinite,
-            Err(VectorError::Infinite {
-                row: 0,
-                position: 0
-            })
-        );
+        assert_eq!(infinite, Err(VectorError::Infinite { row: 0, position: 0 }));
         let long = vec![1.0; DIMENSIONS_MAX + 1];
-        assert_eq!(
-            normalise(&long),
-            Err(VectorError::TooManyDimensions { found: long.len() })
-        );
+        assert_eq!(normalise(&long), Err(VectorError::TooManyDimensions { found: long.len() }));
     }
 
     /// A query of another dimension is refused with both lengths in the message.
     #[test]
     fn wrong_length_names_both_lengths() {
         let error = UnitQuery::new(&[1.0; 12], 8).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "a vector of 8 numbers is needed, 12 were given"
-        );
+        assert_eq!(error.to_string(), "a vector of 8 numbers is needed, 12 were given");
     }
 
     /// The extremes of f32 have a direction like any other vector.

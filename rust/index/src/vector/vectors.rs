@@ -38,10 +38,7 @@ impl Vectors {
     /// A `dim` above [`DIMENSIONS_MAX`] is told by the first [`Vectors::put`].
     #[must_use]
     pub fn new(dim: usize) -> Self {
-        Self {
-            rows: Rows::new(dim),
-            live: RoaringBitmap::new(),
-        }
+        Self { rows: Rows::new(dim), live: RoaringBitmap::new() }
     }
 
     /// Numbers in each vector.
@@ -65,11 +62,7 @@ impl Vectors {
     /// Rows of removed and replaced ordinals, which still take memory until [`Vectors::compacted`].
     #[must_use]
     pub fn dead_rows(&self) -> usize {
-        let owned: usize = self
-            .live
-            .iter()
-            .map(|ordinal| self.rows.count(ordinal))
-            .sum();
+        let owned: usize = self.live.iter().map(|ordinal| self.rows.count(ordinal)).sum();
         self.rows.len() - owned
     }
 
@@ -134,46 +127,26 @@ impl Vectors {
             scored_exactly: found.scored_exactly,
             kernels: kernels().name,
         };
-        Search {
-            hits: found
-                .hits
-                .iter()
-                .map(|hit| (hit.ordinal, hit.score))
-                .collect(),
-            plan,
-        }
+        Search { hits: found.hits.iter().map(|hit| (hit.ordinal, hit.score)).collect(), plan }
     }
 
     /// A copy without the rows of removed and replaced ordinals. It gives the same hits.
     #[must_use]
     pub fn compacted(&self) -> Self {
         let mut rows = Rows::new(self.dim());
-        self.live
-            .iter()
-            .for_each(|ordinal| rows.copy(ordinal, &self.rows));
-        Self {
-            rows,
-            live: self.live.clone(),
-        }
+        self.live.iter().for_each(|ordinal| rows.copy(ordinal, &self.rows));
+        Self { rows, live: self.live.clone() }
     }
 
     fn run(&self, query: &UnitQuery, matches: &RoaringBitmap, k: usize) -> (Tier, Found) {
         if k == 0 {
-            return (
-                Tier::Exact,
-                Found {
-                    hits: Vec::new(),
-                    scored_exactly: 0,
-                },
-            );
+            return (Tier::Exact, Found { hits: Vec::new(), scored_exactly: 0 });
         }
         let tier = choose(matches.len(), k as u64);
         match tier {
             Tier::Exact => (tier, exact(&self.rows, query, matches.iter(), k)),
             Tier::Signs => self.run_signs(query, matches, k),
-            Tier::Codes | Tier::SignsThenCodes => {
-                (tier, codes(&self.rows, query, matches.iter(), k))
-            }
+            Tier::Codes | Tier::SignsThenCodes => (tier, codes(&self.rows, query, matches.iter(), k)),
         }
     }
 
@@ -199,18 +172,13 @@ impl Vectors {
             return Err(VectorError::TooManyDimensions { found: dim });
         }
         if dim == 0 || rows.is_empty() || !rows.len().is_multiple_of(dim) {
-            return Err(VectorError::WrongLength {
-                expected: dim,
-                found: rows.len(),
-            });
+            return Err(VectorError::WrongLength { expected: dim, found: rows.len() });
         }
         if ordinal > ORDINAL_MAX {
             return Err(VectorError::OrdinalTooLarge { ordinal });
         }
         if !self.rows.has_room_for(rows.len() / dim) {
-            return Err(VectorError::Full {
-                rows: self.rows.len(),
-            });
+            return Err(VectorError::Full { rows: self.rows.len() });
         }
         let mut unit_rows = Vec::with_capacity(rows.len());
         for (number, row) in rows.chunks_exact(dim).enumerate() {
@@ -220,11 +188,7 @@ impl Vectors {
     }
 
     fn assert_same_dim(&self, query: &UnitQuery) {
-        assert_eq!(
-            query.dim(),
-            self.dim(),
-            "the query was made for another dimension"
-        );
+        assert_eq!(query.dim(), self.dim(), "the query was made for another dimension");
     }
 }
 
@@ -254,10 +218,7 @@ mod tests {
         vectors.remove(1_000);
         assert_eq!(ordinals(&vectors.search(&asked, None, 5)), [3]);
         assert_eq!((vectors.len(), vectors.contains(7)), (1, false));
-        assert_eq!(
-            (vectors.cosine(&asked, 7), vectors.cosine(&asked, 3)),
-            (None, Some(0.6))
-        );
+        assert_eq!((vectors.cosine(&asked, 7), vectors.cosine(&asked, 3)), (None, Some(0.6)));
     }
 
     /// One bad row among good ones keeps all of them out, and leaves what was there.
@@ -268,10 +229,7 @@ mod tests {
         let bad_row = vectors.put(0, &[0.0, 1.0, 0.0, 0.0]);
         assert_eq!(bad_row, Err(VectorError::Zero { row: 1 }));
         for length in [0, 3] {
-            let wrong = VectorError::WrongLength {
-                expected: 2,
-                found: length,
-            };
+            let wrong = VectorError::WrongLength { expected: 2, found: length };
             assert_eq!(vectors.put(0, &vec![1.0; length]), Err(wrong));
         }
         let far = ORDINAL_MAX + 1;
@@ -287,10 +245,7 @@ mod tests {
         let wide = DIMENSIONS_MAX + 1;
         let refused = Vectors::new(wide).put(0, &vec![1.0; wide]);
         assert_eq!(refused, Err(VectorError::TooManyDimensions { found: wide }));
-        let empty = VectorError::WrongLength {
-            expected: 0,
-            found: 0,
-        };
+        let empty = VectorError::WrongLength { expected: 0, found: 0 };
         assert_eq!(Vectors::new(0).put(0, &[]), Err(empty));
     }
 
@@ -301,9 +256,7 @@ mod tests {
         for ordinal in 0..1_000 {
             let angle = 0.1 + ordinal as f32 * 1e-3;
             let near_and_far = [angle.cos(), angle.sin(), -1.0, 0.0];
-            vectors
-                .put(ordinal, &near_and_far[..2 + 2 * (ordinal as usize % 2)])
-                .unwrap();
+            vectors.put(ordinal, &near_and_far[..2 + 2 * (ordinal as usize % 2)]).unwrap();
         }
         vectors.put(500, &[-1.0, 0.0, 0.0, -1.0, 1.0, 0.0]).unwrap();
         let found = vectors.search(&query(&[1.0, 0.0]), None, 3);
@@ -317,13 +270,9 @@ mod tests {
         let mut vectors = Vectors::new(3);
         for ordinal in 0..200_u16 {
             let x = f32::from(ordinal);
-            vectors
-                .put(ordinal.into(), &[x.sin(), x.cos(), 0.5])
-                .unwrap();
+            vectors.put(ordinal.into(), &[x.sin(), x.cos(), 0.5]).unwrap();
         }
-        (0..200)
-            .step_by(3)
-            .for_each(|ordinal| vectors.remove(ordinal));
+        (0..200).step_by(3).for_each(|ordinal| vectors.remove(ordinal));
         vectors.put(1, &[0.1, 0.2, 0.3, 0.3, 0.2, 0.1]).unwrap();
         vectors.put(0, &[0.3, 0.1, 0.2]).unwrap();
         let compacted = vectors.compacted();
@@ -331,10 +280,7 @@ mod tests {
         assert_eq!((vectors.dead_rows(), compacted.dead_rows()), (68, 0));
         for k in [1, 10, 200] {
             let asked = query(&[0.2, 0.4, 0.1]);
-            assert_eq!(
-                compacted.search(&asked, None, k),
-                vectors.search(&asked, None, k)
-            );
+            assert_eq!(compacted.search(&asked, None, k), vectors.search(&asked, None, k));
         }
     }
 
@@ -352,10 +298,7 @@ mod tests {
             backward.put(299 - ordinal, &vector(299 - ordinal)).unwrap();
         }
         let asked = query(&[0.3, 0.2, 0.9]);
-        assert_eq!(
-            forward.search(&asked, None, 20),
-            backward.search(&asked, None, 20)
-        );
+        assert_eq!(forward.search(&asked, None, 20), backward.search(&asked, None, 20));
     }
 
     /// The narrowest and a wide vector are searched like any other.
@@ -372,11 +315,7 @@ mod tests {
             asked[0] = 2.0;
             let found = vectors.search(&query(&asked), None, 2);
             assert_eq!((found.hits[0].0, found.plan.tier), (0, Tier::Codes));
-            assert!(
-                (1.0 - found.hits[0].1).abs() < 1e-5,
-                "cosine {}",
-                found.hits[0].1
-            );
+            assert!((1.0 - found.hits[0].1).abs() < 1e-5, "cosine {}", found.hits[0].1);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The fields that a filter can name, and where their values stand in a memory.
 
-use super::Scalar;
+use super::{Number, Scalar};
 use crate::{Memory, Timestamp};
 
 /// A field that a filter can name.
@@ -21,7 +21,7 @@ pub enum Field {
 macro_rules! fields {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[expect(missing_docs, reason = "each variant is the field of the same name")]
         pub enum $name { $($variant),+ }
 
@@ -90,7 +90,7 @@ impl Field {
         match self {
             Self::Text(field) => field.value(memory).map(Scalar::Text).into_iter().collect(),
             Self::Tags => memory.tags.iter().map(|tag| Scalar::Text(tag.clone())).collect(),
-            Self::Number(field) => vec![field.value(memory)],
+            Self::Number(field) => vec![Scalar::Number(field.number(memory))],
             Self::Time(field) => field.value(memory).map(|instant| Scalar::from(instant.0)).into_iter().collect(),
             Self::Metadata(path) => {
                 let leaves = memory.metadata.leaves().into_iter().filter(|(leaf, _)| leaf == path);
@@ -121,13 +121,13 @@ impl TextField {
 impl NumberField {
     /// The number of this field in `memory`.
     #[must_use]
-    pub fn value(self, memory: &Memory) -> Scalar {
+    pub fn number(self, memory: &Memory) -> Number {
         match self {
-            Self::Importance => memory.importance.into(),
-            Self::Confidence => memory.confidence.into(),
-            Self::DecayRate => memory.decay_rate.into(),
-            Self::AccessCount => memory.access_count.into(),
-            Self::Version => memory.version.into(),
+            Self::Importance => Number::Float(memory.importance),
+            Self::Confidence => Number::Float(memory.confidence),
+            Self::DecayRate => Number::Float(memory.decay_rate),
+            Self::AccessCount => Number::Int(memory.access_count),
+            Self::Version => Number::Int(memory.version),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Embedders and the vectors that they made.
 
-use memkura_model::{Context, Memory, MemoryId, Timestamp};
+use memkura_model::{Context, MemoryId, Timestamp};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::columns::{named, parsed};
@@ -189,11 +189,6 @@ impl Writer<'_> {
         let embedded = "UPDATE memory SET embedded = EXISTS (SELECT 1 FROM embedding e WHERE e.row = memory.row \
              AND e.text_version = memory.text_version AND e.vectors IS NOT NULL)";
         self.connection.execute(embedded, [])?;
-        // Every row has another vector now. One change a row lets each index follow as it follows any other write.
-        self.connection.execute(
-            "INSERT INTO change (context, row, memory_id) SELECT context, row, memory_id FROM memory ORDER BY row",
-            [],
-        )?;
         Ok(())
     }
 
@@ -231,15 +226,6 @@ impl Writer<'_> {
             .prepare_cached("UPDATE memory SET embedded = 1 WHERE row = ?1 RETURNING context, memory_id")?;
         let (context, id): (i64, MemoryId) = statement.query_row([row], |row| Ok((row.get(0)?, parsed(row, 1)?)))?;
         self.log(context, row, id)
-    }
-
-    /// The vectors of a memory's present text by the bound embedder.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn bound_vectors(&self, memory: &Memory) -> Result<Option<Vec<f32>>, StoreError> {
-        let Some(embedder) = self.embedder(EmbedderState::Bound)? else { return Ok(None) };
-        self.vector(memory.row, memory.text_version, embedder.number)
     }
 }
 

@@ -98,6 +98,16 @@ impl<'a> Reader<'a> {
         Ok(statement.query_row([name], context_from).optional()?)
     }
 
+    /// The context with this number.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn context_numbered(&self, number: i64) -> Result<Option<Context>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT number, name, origin FROM context WHERE number = ?1")?;
+        Ok(statement.query_row([number], context_from).optional()?)
+    }
+
     /// Every context, by name.
     ///
     /// # Errors
@@ -167,6 +177,14 @@ impl<'a> Reader<'a> {
             each(memory_from(row, &name)?);
         }
         Ok(())
+    }
+
+    /// Every row of a context, retired ones included, in the order of writing.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn every(&self, context: &Context) -> Result<Vec<Memory>, StoreError> {
+        self.many(context, &format!("SELECT {MEMORY} FROM memory WHERE context = ?1 ORDER BY row"), [context.number])
     }
 
     /// Every row of a context in the state that it had at `at`.

@@ -20,16 +20,10 @@ pub struct Record {
     options: Options,
     writer: Mutex<Option<Connection>>,
     readers: Mutex<Vec<Connection>>,
-    tail: Mutex<Tail>,
+    /// A connection that never writes: its `data_version` moves when any other commits.
+    tail: Mutex<Option<Connection>>,
     /// Keeps an in-memory database alive while no other connection to it is open.
     _anchor: Option<Mutex<Connection>>,
-}
-
-/// A connection that never writes, whose `data_version` moves when anyone else commits.
-#[derive(Debug, Default)]
-struct Tail {
-    connection: Option<Connection>,
-    seen: Option<i64>,
 }
 
 /// Most connections kept for reading: more threads than this wait for a processor anyway.
@@ -99,18 +93,14 @@ impl Record {
         answer
     }
 
-    /// Whether anyone, this process included, has committed since the last call. The first call says yes.
+    /// A number that differs whenever anyone, this process included, has committed in between. About 2 µs.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn has_moved(&self) -> Result<bool, StoreError> {
+    pub fn version(&self) -> Result<i64, StoreError> {
         let mut tail = locked(&self.tail);
-        let connection = match &mut tail.connection {
-            Some(connection) => connection,
-            none => none.insert(connect(&self.place, &self.options)?),
-        };
-        let version: i64 = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-        Ok(tail.seen.replace(version) != Some(version))
+        let connection = self.opened(&mut tail)?;
+        Ok(connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
     }
 
     /// Gives the space of removed rows back to the file system and empties the log.
@@ -130,7 +120,7 @@ impl Record {
         if matches!(self.place, Place::Memory(_)) {
             return;
         }
-        *locked(&self.tail) = Tail::default();
+        *locked(&self.tail) = None;
         locked(&self.readers).clear();
         *locked(&self.writer) = None;
     }

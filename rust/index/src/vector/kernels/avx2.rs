@@ -1,11 +1,10 @@
 //! The kernels for x86-64 with AVX2 and POPCNT, which every desktop and server since 2015 has.
 
 use std::arch::x86_64::{
-    __m256, __m256i, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_loadu_si128, _mm_movehl_ps,
-    _mm_shuffle_ps, _mm256_add_epi32, _mm256_add_ps, _mm256_castps256_ps128,
-    _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_extractf128_ps, _mm256_extracti128_si256,
-    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_mul_ps, _mm256_setzero_ps,
-    _mm256_setzero_si256,
+    __m256, __m256i, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_loadu_si128, _mm_movehl_ps, _mm_shuffle_ps,
+    _mm256_add_epi32, _mm256_add_ps, _mm256_castps256_ps128, _mm256_castsi256_si128, _mm256_cvtepi8_epi16,
+    _mm256_extractf128_ps, _mm256_extracti128_si256, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
+    _mm256_mul_ps, _mm256_setzero_ps, _mm256_setzero_si256,
 };
 use std::arch::x86_64::{_mm_add_epi32, _mm_cvtsi128_si32, _mm_shuffle_epi32, _mm_unpackhi_epi64};
 
@@ -74,10 +73,7 @@ fn fold(sums: [__m256; LANES / FLOATS]) -> f32 {
     let low = _mm256_add_ps(sums[0], sums[2]);
     let high = _mm256_add_ps(sums[1], sums[3]);
     let eight = _mm256_add_ps(low, high);
-    let four = _mm_add_ps(
-        _mm256_castps256_ps128(eight),
-        _mm256_extractf128_ps::<1>(eight),
-    );
+    let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
     let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
 }
@@ -109,21 +105,13 @@ fn dot_codes(query: &[i16], row: &[i8]) -> i32 {
 #[target_feature(enable = "avx2")]
 fn products(query: &[i16; CODES], row: &[i8; CODES]) -> __m256i {
     // SAFETY: the arrays hold the 32 and the 16 bytes that the unaligned loads read.
-    let (query, row) = unsafe {
-        (
-            _mm256_loadu_si256(query.as_ptr().cast()),
-            _mm_loadu_si128(row.as_ptr().cast()),
-        )
-    };
+    let (query, row) = unsafe { (_mm256_loadu_si256(query.as_ptr().cast()), _mm_loadu_si128(row.as_ptr().cast())) };
     _mm256_madd_epi16(query, _mm256_cvtepi8_epi16(row))
 }
 
 #[target_feature(enable = "avx2")]
 fn sum_of(eight: __m256i) -> i32 {
-    let four = _mm_add_epi32(
-        _mm256_castsi256_si128(eight),
-        _mm256_extracti128_si256::<1>(eight),
-    );
+    let four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256::<1>(eight));
     let two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
     _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<1>(two)))
 }
@@ -131,11 +119,5 @@ fn sum_of(eight: __m256i) -> i32 {
 /// The scalar code: the compiler turns its bit count into one instruction here.
 #[target_feature(enable = "popcnt")]
 fn sign_distance_rows(query: &[u64], signs: &[u64], rows: &[u32], out: &mut [u32]) {
-    each_row(signs, query.len(), rows, out, |row| {
-        query
-            .iter()
-            .zip(row)
-            .map(|(q, x)| (q ^ x).count_ones())
-            .sum()
-    });
+    each_row(signs, query.len(), rows, out, |row| query.iter().zip(row).map(|(q, x)| (q ^ x).count_ones()).sum());
 }

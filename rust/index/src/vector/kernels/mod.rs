@@ -46,27 +46,15 @@ fn detect() -> &'static Kernels {
     let able = avx2::detect();
     #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
     let able = Some(&neon::NEON);
-    #[cfg(not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_feature = "neon")
-    )))]
+    #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon"))))]
     let able = None;
     able.unwrap_or(&scalar::SCALAR)
 }
 
 /// Runs `score` over the rows, asking memory for those a little ahead.
 #[inline(always)]
-#[expect(
-    clippy::inline_always,
-    reason = "only inlined does it use its caller's instructions"
-)]
-fn each_row<T, S>(
-    table: &[T],
-    width: usize,
-    rows: &[u32],
-    out: &mut [S],
-    score: impl Fn(&[T]) -> S,
-) {
+#[expect(clippy::inline_always, reason = "only inlined does it use its caller's instructions")]
+fn each_row<T, S>(table: &[T], width: usize, rows: &[u32], out: &mut [S], score: impl Fn(&[T]) -> S) {
     let row = |number: u32| &table[number as usize * width..][..width];
     for (at, (place, &number)) in out.iter_mut().zip(rows).enumerate() {
         if let Some(&ahead) = rows.get(at + PREFETCH_ROWS) {

@@ -1,9 +1,9 @@
 //! The kernels for aarch64, where NEON is part of the base instruction set.
 
 use std::arch::aarch64::{
-    float32x4_t, int32x4_t, vadd_f32, vaddq_f32, vaddq_s32, vaddvq_s32, vdupq_n_f32, vdupq_n_s32,
-    vget_high_f32, vget_high_s8, vget_high_s16, vget_lane_f32, vget_low_f32, vget_low_s8,
-    vget_low_s16, vld1q_f32, vld1q_s8, vld1q_s16, vmlal_s16, vmovl_s8, vmulq_f32,
+    float32x4_t, int32x4_t, vadd_f32, vaddq_f32, vaddq_s32, vaddvq_s32, vdupq_n_f32, vdupq_n_s32, vget_high_f32,
+    vget_high_s8, vget_high_s16, vget_lane_f32, vget_low_f32, vget_low_s8, vget_low_s16, vld1q_f32, vld1q_s8,
+    vld1q_s16, vmlal_s16, vmovl_s8, vmulq_f32,
 };
 
 use super::{Kernels, LANES, each_row, scalar};
@@ -91,13 +91,8 @@ fn dot_codes(query: &[i16], row: &[i8]) -> i32 {
 #[target_feature(enable = "neon")]
 fn add_codes(sums: &mut [int32x4_t; 2], query: &[i16; CODES], row: &[i8; CODES]) {
     // SAFETY: the arrays hold the 16 codes that the three loads read: 8, 8 and 16.
-    let (low, high, row) = unsafe {
-        (
-            vld1q_s16(query.as_ptr()),
-            vld1q_s16(query[8..].as_ptr()),
-            vld1q_s8(row.as_ptr()),
-        )
-    };
+    let (low, high, row) =
+        unsafe { (vld1q_s16(query.as_ptr()), vld1q_s16(query[8..].as_ptr()), vld1q_s8(row.as_ptr())) };
     let (row_low, row_high) = (vmovl_s8(vget_low_s8(row)), vmovl_s8(vget_high_s8(row)));
     sums[0] = vmlal_s16(sums[0], vget_low_s16(low), vget_low_s16(row_low));
     sums[1] = vmlal_s16(sums[1], vget_high_s16(low), vget_high_s16(row_low));

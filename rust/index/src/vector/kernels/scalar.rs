@@ -2,12 +2,7 @@
 
 use super::{Kernels, LANES, each_row};
 
-pub(super) static SCALAR: Kernels = Kernels {
-    name: "scalar",
-    dot_exact,
-    dot_codes_rows,
-    sign_distance_rows,
-};
+pub(super) static SCALAR: Kernels = Kernels { name: "scalar", dot_exact, dot_codes_rows, sign_distance_rows };
 
 /// Dot product in the lane order that every kernel keeps: see [`Kernels::dot_exact`].
 pub(super) fn dot_exact(a: &[f32], b: &[f32]) -> f32 {
@@ -28,19 +23,11 @@ pub(super) fn dot_exact(a: &[f32], b: &[f32]) -> f32 {
 }
 
 pub(super) fn dot_codes(query: &[i16], row: &[i8]) -> i32 {
-    query
-        .iter()
-        .zip(row)
-        .map(|(&q, &x)| i32::from(q) * i32::from(x))
-        .sum()
+    query.iter().zip(row).map(|(&q, &x)| i32::from(q) * i32::from(x)).sum()
 }
 
 pub(super) fn sign_distance(query: &[u64], row: &[u64]) -> u32 {
-    query
-        .iter()
-        .zip(row)
-        .map(|(q, x)| (q ^ x).count_ones())
-        .sum()
+    query.iter().zip(row).map(|(q, x)| (q ^ x).count_ones()).sum()
 }
 
 fn dot_codes_rows(query: &[i16], codes: &[i8], rows: &[u32], out: &mut [i32]) {
@@ -48,7 +35,5 @@ fn dot_codes_rows(query: &[i16], codes: &[i8], rows: &[u32], out: &mut [i32]) {
 }
 
 pub(super) fn sign_distance_rows(query: &[u64], signs: &[u64], rows: &[u32], out: &mut [u32]) {
-    each_row(signs, query.len(), rows, out, |row| {
-        sign_distance(query, row)
-    });
+    each_row(signs, query.len(), rows, out, |row| sign_distance(query, row));
 }

@@ -1,0 +1,41 @@
+//! What can go wrong with a verb.
+
+use memkura_index::IndexError;
+use memkura_index::vector::VectorError;
+use memkura_model::{Invalid, InvalidKind, MemoryId};
+use memkura_store::StoreError;
+
+/// A failure of a verb. Nothing was written, unless the verb's own page says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// An argument cannot be taken.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No such memory in this context. One of another context counts as none, to the letter.
+    #[error("there is no memory {0} in this context")]
+    NotFound(MemoryId),
+    /// An outside writer may not overwrite a trusted key.
+    #[error("the key {0:?} names a trusted memory, which an outside source may not overwrite")]
+    KeyTaken(String),
+    /// The engine was closed.
+    #[error("the store was closed")]
+    Closed,
+    /// The record could not do what was asked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An index could not do what was asked; it is made again from the record.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+/// A vector that a caller gave is an argument like any other.
+pub fn invalid_vector(field: &str, error: &VectorError) -> Invalid {
+    Invalid::new(
+        InvalidKind::Vector,
+        field,
+        error.to_string(),
+        "a vector",
+        "Give finite vectors of the store's dimension",
+    )
+}

@@ -1,0 +1,112 @@
+//! Forgetting: retiring what was named, or erasing it.
+
+use memkura_model::{Action, Context, Door, Filter, Invalid, InvalidKind, Memory, MemoryId, Status, Timestamp};
+use memkura_store::Writer;
+
+use crate::open::read;
+use crate::{Engine, EngineError};
+
+/// What to forget. There is no default: a removal is never wider than asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Selection {
+    /// These memories.
+    Ids(Vec<MemoryId>),
+    /// Every memory in use that passes.
+    Filter(Filter),
+    /// Every memory of the context.
+    Everything,
+}
+
+impl Engine {
+    /// Retires memories: they leave every read but their history. With `purge` they are erased, history included, and no
+    /// byte of them is left in any file once [`Engine::compact`] has run (I12). Returns the ids, in the order of writing.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] when an id names nothing in this context; an empty selection is refused.
+    pub fn forget(
+        &self,
+        context_id: &str,
+        selection: &Selection,
+        purge: bool,
+        now: Timestamp,
+    ) -> Result<Vec<MemoryId>, EngineError> {
+        let _inside = self.enter()?;
+        let now = self.steady(now);
+        check(selection)?;
+        let Some(context) = self.context(context_id)? else {
+            return match selection {
+                Selection::Ids(ids) => Err(EngineError::NotFound(ids[0])),
+                Selection::Filter(_) | Selection::Everything => Ok(Vec::new()),
+            };
+        };
+        let candidates = self.candidates(&context, selection, now)?;
+        let forgotten = self.record.write(|writer| {
+            let chosen = chosen(writer, &context, selection, &candidates, purge, now)?;
+            for memory in &chosen {
+                if purge {
+                    writer.purge(memory, Door::Python, now)?;
+                } else {
+                    let retired = Memory {
+                        status: Status::Retired,
+                        version: memory.version + 1,
+                        updated_at: now,
+                        ..memory.clone()
+                    };
+                    writer.replace(&retired, Action::Forget, Door::Python)?;
+                }
+            }
+            Ok::<_, EngineError>(chosen.iter().map(|memory| memory.memory_id).collect())
+        })?;
+        self.follow_own_write();
+        Ok(forgotten)
+    }
+
+    /// The rows that a filter selects; the write looks at each again.
+    fn candidates(&self, context: &Context, selection: &Selection, now: Timestamp) -> Result<Vec<i64>, EngineError> {
+        let Selection::Filter(filter) = selection else { return Ok(Vec::new()) };
+        self.catch_up()?;
+        let loaded = self.partition(context)?;
+        let partition = read(&loaded.partition);
+        Ok(partition.rows_of(partition.matching(filter, now, false)))
+    }
+}
+
+fn check(selection: &Selection) -> Result<(), Invalid> {
+    let empty = match selection {
+        Selection::Ids(ids) => ids.is_empty(),
+        Selection::Filter(filter) => filter.is_everything(),
+        Selection::Everything => false,
+    };
+    if !empty {
+        return Ok(());
+    }
+    let advice = "Name ids or filters; to empty a context say everything=True";
+    Err(Invalid::new(InvalidKind::NothingSelected, "memory_id", "says not what to forget", "nothing", advice))
+}
+
+fn chosen(
+    writer: &Writer<'_>,
+    context: &Context,
+    selection: &Selection,
+    candidates: &[i64],
+    purge: bool,
+    now: Timestamp,
+) -> Result<Vec<Memory>, EngineError> {
+    match selection {
+        Selection::Ids(ids) => ids
+            .iter()
+            .map(|id| {
+                let found = writer.by_id(context, *id)?.filter(|memory| purge || memory.status != Status::Retired);
+                found.ok_or(EngineError::NotFound(*id))
+            })
+            .collect(),
+        Selection::Filter(filter) => {
+            let rows = writer.rows(context, candidates)?;
+            Ok(rows.into_iter().filter(|memory| memory.is_visible(now) && filter.matches(memory)).collect())
+        }
+        Selection::Everything => {
+            let rows = writer.every(context)?;
+            Ok(rows.into_iter().filter(|memory| purge || memory.status != Status::Retired).collect())
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Opening, closing, and what an open engine holds.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use memkura_index::Partition;
+use memkura_model::{Context, IdSource, MemoryId, SteadyClock, Timestamp};
+use memkura_store::{Embedder, EmbedderState, Options, Record};
+
+use crate::EngineError;
+use crate::gate::{Gate, Inside};
+
+/// How an engine is opened.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// How the record is opened.
+    pub record: Options,
+    /// The fingerprint and dimension of the embedder that vectors will come from; `None` when they come from the caller.
+    pub embedder: Option<(String, usize)>,
+}
+
+/// One open store. Shared between threads as it is; every verb takes `&self`.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) record: Record,
+    /// Where sealed indexes are kept; `None` for a store in memory.
+    pub(crate) index_folder: Option<PathBuf>,
+    pub(crate) store_id: String,
+    pub(crate) wanted: Option<(String, usize)>,
+    pub(crate) contexts: RwLock<HashMap<String, Context>>,
+    pub(crate) partitions: RwLock<HashMap<i64, Arc<Loaded>>>,
+    pub(crate) following: Mutex<Following>,
+    ids: Mutex<IdSource>,
+    clock: SteadyClock,
+    gate: Gate,
+}
+
+/// A partition, and the change up to which it was loaded.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub position: i64,
+    pub partition: RwLock<Partition>,
+}
+
+/// How far the loaded partitions have followed the record.
+#[derive(Debug, Default)]
+pub(crate) struct Following {
+    /// The record's version at the last look.
+    pub seen: Option<i64>,
+    /// The last change applied.
+    pub position: i64,
+    /// The embedder whose vectors the partitions hold.
+    pub bound: Option<Embedder>,
+}
+
+impl Engine {
+    /// Opens the store folder at `path`, made if need be, or a store in memory for `":memory:"`.
+    ///
+    /// # Errors
+    /// See [`memkura_store::StoreError`].
+    pub fn open(path: &str, options: OpenOptions, now: Timestamp) -> Result<Arc<Self>, EngineError> {
+        let record = Record::open_at(path, options.record, now)?;
+        let (store_id, position, bound) = record.read(|reader| {
+            let store_id = reader.setting("store_id")?.unwrap_or_default();
+            Ok::<_, EngineError>((store_id, reader.last_change()?, reader.embedder(EmbedderState::Bound)?))
+        })?;
+        let index_folder = (path != ":memory:").then(|| PathBuf::from(path).join("index"));
+        Ok(Arc::new(Self {
+            record,
+            index_folder,
+            store_id,
+            wanted: options.embedder,
+            contexts: RwLock::default(),
+            partitions: RwLock::default(),
+            following: Mutex::new(Following { seen: None, position, bound }),
+            ids: Mutex::new(IdSource::new(random_bits)),
+            clock: SteadyClock::default(),
+            gate: Gate::default(),
+        }))
+    }
+
+    /// Closes the store: no file below its folder stays open. Later calls answer [`EngineError::Closed`]. Closing again is
+    /// harmless.
+    pub fn close(&self) {
+        if self.gate.close() {
+            self.record.suspend();
+            write(&self.partitions).clear();
+        }
+    }
+
+    /// Empties the engine for a fork: waits for the verbs at work, holds newcomers, and closes every connection, since
+    /// neither a lock nor a SQLite connection survives a fork.
+    pub fn suspend(&self) {
+        self.gate.suspend();
+        self.record.suspend();
+    }
+
+    /// Goes on after [`Engine::suspend`], in the parent and in the child.
+    pub fn resume(&self) {
+        self.gate.resume();
+    }
+
+    pub(crate) fn enter(&self) -> Result<Inside<'_>, EngineError> {
+        self.gate.enter()
+    }
+
+    /// The engine's own time for a reading of the wall clock: it never goes back.
+    pub(crate) fn steady(&self, wall: Timestamp) -> Timestamp {
+        self.clock.at(wall)
+    }
+
+    pub(crate) fn next_id(&self, now: Timestamp) -> MemoryId {
+        locked(&self.ids).next(now)
+    }
+}
+
+/// 64 bits from the system. Without them ids would repeat across processes, so there is no going on.
+fn random_bits() -> u64 {
+    getrandom::u64().expect("the operating system gives random bytes")
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

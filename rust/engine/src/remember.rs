@@ -1,0 +1,350 @@
+//! Remembering: checked, stamped, durable, and visible to every later read.
+
+use std::sync::Arc;
+
+use memkura_index::vector::normalise;
+use memkura_model::limits::{BATCH_MAX, CHUNKS_MAX};
+use memkura_model::{
+    Action, Context, Door, Draft, Invalid, Memory, MemoryId, Origin, Status, Timestamp, fingerprint, fold, repaired,
+};
+use memkura_store::{Embedder, EmbedderState, Writer};
+
+use crate::contexts::DEFAULT_SCOPE;
+use crate::error::invalid_vector;
+use crate::{Engine, EngineError, trust};
+
+/// The vectors of a text, or why there are none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Embedding {
+    /// There is no embedder, or it was not asked.
+    #[default]
+    None,
+    /// One vector for each part of the text, one after the other, each of `dimensions` components.
+    Vectors {
+        /// Components of each vector.
+        dimensions: usize,
+        /// The components.
+        values: Vec<f32>,
+    },
+    /// The embedder failed; the text is kept and its vector made later.
+    Failed(String),
+}
+
+/// What a write did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The memory.
+    pub memory_id: MemoryId,
+    /// Whether it is new: not an overwritten key, a repeated write or a folded duplicate.
+    pub created: bool,
+    /// Its version.
+    pub version: i64,
+    /// Other memories in use that say the same in the same words, oldest first.
+    pub duplicates: Vec<MemoryId>,
+    /// What was mended in the texts.
+    pub warnings: Vec<String>,
+    /// Whether it has a vector.
+    pub embedded: bool,
+}
+
+impl Engine {
+    /// Remembers one draft.
+    ///
+    /// # Errors
+    /// When a field cannot be taken, a source is unknown, or the record cannot be written. Nothing was written then.
+    pub fn remember(
+        &self,
+        draft: Draft,
+        embedding: Embedding,
+        door: Door,
+        now: Timestamp,
+    ) -> Result<Receipt, EngineError> {
+        let mut receipts = self.remember_many(vec![(draft, embedding)], door, now)?;
+        Ok(receipts.pop().expect("one draft gives one receipt"))
+    }
+
+    /// Remembers many drafts, all or none, for the price of one sync.
+    ///
+    /// # Errors
+    /// As [`Engine::remember`]; the field is named with the draft's place (`[17].summary`).
+    pub fn remember_many(
+        &self,
+        drafts: Vec<(Draft, Embedding)>,
+        door: Door,
+        now: Timestamp,
+    ) -> Result<Vec<Receipt>, EngineError> {
+        let _inside = self.enter()?;
+        if drafts.len() > BATCH_MAX {
+            return Err(Invalid::over_limit("items", drafts.len(), BATCH_MAX, "drafts").into());
+        }
+        let now = self.steady(now);
+        let alone = drafts.len() == 1;
+        let mut checked = Vec::with_capacity(drafts.len());
+        for (at, (draft, embedding)) in drafts.into_iter().enumerate() {
+            let place = |invalid: Invalid| {
+                if alone { invalid } else { Invalid { field: format!("[{at}].{}", invalid.field), ..invalid } }
+            };
+            let (draft, warnings) = mended(draft);
+            draft.check().map_err(place)?;
+            let embedding = self.checked(embedding).map_err(place)?;
+            checked.push((draft, embedding, warnings));
+        }
+        let receipts = self.record.write(|writer| {
+            checked
+                .into_iter()
+                .map(|(draft, embedding, warnings)| {
+                    let receipt = self.write_draft(writer, &draft, &embedding, door, now)?;
+                    Ok::<_, EngineError>(Receipt { warnings, ..receipt })
+                })
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        self.follow_own_write();
+        Ok(receipts)
+    }
+
+    /// Lets the indexes follow what was just committed. If that fails the write still stands, and the next read tries
+    /// again and reports.
+    pub(crate) fn follow_own_write(self: &Engine) {
+        let _ = self.catch_up();
+    }
+
+    fn write_draft(
+        &self,
+        writer: &Writer<'_>,
+        draft: &Draft,
+        embedding: &Embedding,
+        door: Door,
+        now: Timestamp,
+    ) -> Result<Receipt, EngineError> {
+        let context = writer.context_or_new(&draft.context_id, Origin::Trusted, now)?;
+        if let Some(receipt) = repeated(writer, &context, draft)? {
+            return Ok(receipt);
+        }
+        let same = duplicates(writer, &context, draft)?;
+        if let (true, Some(first)) = (draft.fold_duplicates, same.first()) {
+            return Ok(Receipt { duplicates: vec![first.memory_id], ..Receipt::of(first, false) });
+        }
+        let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
+        let old = match &draft.key {
+            Some(key) => writer.by_key(&context, draft.scope.as_deref().unwrap_or(DEFAULT_SCOPE), &fold(key))?,
+            None => None,
+        };
+        let mut memory = self.drafted(draft, &context, door, now);
+        memory.trust_tier = tier;
+        match &old {
+            None => memory.row = writer.insert(&memory, door)?,
+            Some(old) => {
+                if old.trust_tier > tier {
+                    return Err(EngineError::KeyTaken(old.key.clone().unwrap_or_default()));
+                }
+                memory = over(old, memory);
+                writer.replace(&memory, Action::Update, door)?;
+            }
+        }
+        memory.embedded = self.write_vectors(writer, &memory, embedding, now)?;
+        if let Some(id) = draft.supersedes {
+            supersede(writer, &context, id, &memory, door, now)?;
+        }
+        if let Some(word) = &draft.idempotency_key {
+            writer.note_idempotency(&context, word, memory.memory_id)?;
+        }
+        let duplicates = same.iter().map(|same| same.memory_id).filter(|id| *id != memory.memory_id).collect();
+        Ok(Receipt { duplicates, ..Receipt::of(&memory, old.is_none()) })
+    }
+
+    fn drafted(&self, draft: &Draft, context: &Context, door: Door, now: Timestamp) -> Memory {
+        Memory {
+            row: 0,
+            memory_id: self.next_id(now),
+            context: context.number,
+            context_id: Arc::from(context.name.as_str()),
+            kind: draft.kind.clone(),
+            scope: draft.key.as_ref().map(|_| draft.scope.clone().unwrap_or_else(|| DEFAULT_SCOPE.to_owned())),
+            key: draft.key.clone(),
+            summary: draft.summary.clone(),
+            content: draft.content.clone(),
+            tags: draft.tags.clone(),
+            metadata: draft.metadata.clone(),
+            delivery_mode: draft.delivery_mode,
+            trigger: draft.trigger.clone(),
+            importance: draft.importance,
+            confidence: draft.confidence,
+            proof: draft.proof.clone(),
+            status: Status::Active,
+            source_type: door.source_type(),
+            trust_tier: context.origin.tier(),
+            derived_from: draft.derived_from.clone(),
+            superseded_by: None,
+            session: draft.session.clone(),
+            event_time: draft.event_time,
+            expires_at: draft.expires_at,
+            created_at: now,
+            updated_at: now,
+            last_seen: None,
+            access_count: 0,
+            decay_rate: draft.effective_decay_rate(),
+            version: 1,
+            text_version: 1,
+            embedded: false,
+        }
+    }
+
+    /// Checks an embedding before anything is written.
+    pub(crate) fn checked(&self, embedding: Embedding) -> Result<Embedding, Invalid> {
+        let Embedding::Vectors { dimensions, values } = &embedding else { return Ok(embedding) };
+        let expected = match &self.wanted {
+            Some((_, dimensions)) => *dimensions,
+            None => crate::open::locked(&self.following).bound.as_ref().map_or(*dimensions, |bound| bound.dimensions),
+        };
+        if *dimensions != expected || values.is_empty() {
+            let problem = format!("has {dimensions} components, the store's embedder has {expected}");
+            return Err(Invalid::new(
+                memkura_model::InvalidKind::Vector,
+                "embedding",
+                problem,
+                dimensions,
+                "Use the store's embedder, or reindex with the new one",
+            ));
+        }
+        let rows = values.chunks_exact(*dimensions);
+        if rows.len() > CHUNKS_MAX {
+            return Err(Invalid::over_limit("embedding", rows.len(), CHUNKS_MAX, "vectors"));
+        }
+        rows.map(normalise).collect::<Result<Vec<_>, _>>().map_err(|error| invalid_vector("embedding", &error))?;
+        Ok(embedding)
+    }
+
+    /// Writes a memory's vectors beside its text. Says whether the bound embedder's vector is there.
+    pub(crate) fn write_vectors(
+        &self,
+        writer: &Writer<'_>,
+        memory: &Memory,
+        embedding: &Embedding,
+        now: Timestamp,
+    ) -> Result<bool, EngineError> {
+        let (dimensions, vectors) = match embedding {
+            Embedding::None => return Ok(memory.embedded),
+            Embedding::Vectors { dimensions, values } => (Some(*dimensions), Ok(values.as_slice())),
+            Embedding::Failed(reason) => (None, Err(reason.as_str())),
+        };
+        let Some(embedder) = self.embedder_for(writer, dimensions, now)? else { return Ok(memory.embedded) };
+        writer.put_vectors(&embedder, memory.row, memory.text_version, vectors)?;
+        let is_embedded = embedder.state == EmbedderState::Bound && vectors.is_ok();
+        if is_embedded {
+            writer.mark_embedded(memory.row)?;
+        }
+        Ok(is_embedded || memory.embedded)
+    }
+
+    /// The embedder of the store that the engine's vectors belong to, bound now if the store has none yet.
+    ///
+    /// `None` when the store is bound to another one: vectors of two models are never compared (I11).
+    fn embedder_for(
+        &self,
+        writer: &Writer<'_>,
+        dimensions: Option<usize>,
+        now: Timestamp,
+    ) -> Result<Option<Embedder>, EngineError> {
+        /// The fingerprint of vectors that callers bring themselves.
+        const GIVEN: &str = "given";
+        let bound = writer.embedder(EmbedderState::Bound)?;
+        let (name, dimensions) = match (&self.wanted, dimensions) {
+            (Some((name, dimensions)), _) => (name.as_str(), *dimensions),
+            (None, Some(dimensions)) => (bound.as_ref().map_or(GIVEN, |bound| &bound.name), dimensions),
+            (None, None) => return Ok(bound),
+        };
+        let is_same = |embedder: &Embedder| embedder.name == name && embedder.dimensions == dimensions;
+        match bound {
+            None => Ok(Some(writer.add_embedder(name, dimensions, EmbedderState::Bound, now)?)),
+            Some(bound) if is_same(&bound) => Ok(Some(bound)),
+            Some(_) => Ok(writer.embedder(EmbedderState::Building)?.filter(is_same)),
+        }
+    }
+}
+
+impl Receipt {
+    pub(crate) fn of(memory: &Memory, created: bool) -> Self {
+        let Memory { memory_id, version, embedded, .. } = *memory;
+        Self { memory_id, created, version, duplicates: Vec::new(), warnings: Vec::new(), embedded }
+    }
+}
+
+/// The answer to a write whose idempotency word was seen before.
+fn repeated(writer: &Writer<'_>, context: &Context, draft: &Draft) -> Result<Option<Receipt>, EngineError> {
+    let Some(word) = &draft.idempotency_key else { return Ok(None) };
+    let Some(id) = writer.by_idempotency(context, word)? else { return Ok(None) };
+    let known = writer.by_id(context, id)?;
+    let gone = Receipt {
+        memory_id: id,
+        created: false,
+        version: 0,
+        duplicates: Vec::new(),
+        warnings: Vec::new(),
+        embedded: false,
+    };
+    Ok(Some(known.map_or(gone, |memory| Receipt::of(&memory, false))))
+}
+
+/// Memories in use that say the same in the same words. The fingerprint finds them, the texts decide.
+fn duplicates(writer: &Writer<'_>, context: &Context, draft: &Draft) -> Result<Vec<Memory>, EngineError> {
+    let wanted = fingerprint(&draft.summary, draft.content.as_deref());
+    let found = writer.by_fingerprint(context, wanted)?;
+    Ok(found.into_iter().filter(|memory| fingerprint(&memory.summary, memory.content.as_deref()) == wanted).collect())
+}
+
+/// `new` written over the memory that held its key before.
+fn over(old: &Memory, new: Memory) -> Memory {
+    let version = old.version + 1;
+    let same_text = old.summary == new.summary && old.content == new.content;
+    Memory {
+        row: old.row,
+        memory_id: old.memory_id,
+        created_at: old.created_at,
+        last_seen: old.last_seen,
+        access_count: old.access_count,
+        version,
+        text_version: if same_text { old.text_version } else { version },
+        embedded: same_text && old.embedded,
+        ..new
+    }
+}
+
+/// Retires the memory that `by` takes the place of.
+fn supersede(
+    writer: &Writer<'_>,
+    context: &Context,
+    id: MemoryId,
+    by: &Memory,
+    door: Door,
+    now: Timestamp,
+) -> Result<(), EngineError> {
+    let old = writer.by_id(context, id)?.filter(|old| old.status.is_recallable() && old.memory_id != by.memory_id);
+    let old = old.ok_or(EngineError::NotFound(id))?;
+    if old.trust_tier > by.trust_tier {
+        return Err(EngineError::KeyTaken(id.to_string()));
+    }
+    let retired = Memory {
+        status: Status::Retired,
+        superseded_by: Some(by.memory_id),
+        version: old.version + 1,
+        updated_at: now,
+        ..old
+    };
+    Ok(writer.replace(&retired, Action::Supersede, door)?)
+}
+
+/// A draft whose texts every backend can hold, and what had to be mended.
+fn mended(mut draft: Draft) -> (Draft, Vec<String>) {
+    let mut warnings = Vec::new();
+    let mut mend = |field: &str, text: &mut String| {
+        if let Some(mended) = repaired(text) {
+            *text = mended;
+            warnings.push(format!("{field}: U+0000 was removed"));
+        }
+    };
+    mend("summary", &mut draft.summary);
+    if let Some(content) = &mut draft.content {
+        mend("content", content);
+    }
+    (draft, warnings)
+}

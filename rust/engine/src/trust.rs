@@ -1,0 +1,19 @@
+//! The stamp: the one place that says how far a new memory can be trusted (I6).
+
+use memkura_model::{Context, Door, MemoryId, Tier};
+use memkura_store::Reader;
+
+use crate::EngineError;
+
+/// The tier of what `door` writes into `context` from `sources`: the lowest of all of them.
+///
+/// # Errors
+/// [`EngineError::NotFound`] when a source is not in this context, whether or not another context has it.
+pub fn tier(reader: &Reader<'_>, context: &Context, door: Door, sources: &[MemoryId]) -> Result<Tier, EngineError> {
+    let mut tier = context.origin.tier().min(door.source_type().tier());
+    for id in sources {
+        let source = reader.by_id(context, *id)?.ok_or(EngineError::NotFound(*id))?;
+        tier = tier.min(source.trust_tier);
+    }
+    Ok(tier)
+}

@@ -1,0 +1,49 @@
+//! Changing a memory. The state before it stays in the history.
+
+use memkura_model::{Action, Door, Memory, MemoryId, Patch, Timestamp};
+
+use crate::remember::{Embedding, Receipt};
+use crate::{Engine, EngineError};
+
+impl Engine {
+    /// Changes fields of a memory in use. When its text changes, `embedding` describes the new one.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] when this context has no such memory in use; or a field cannot be taken.
+    pub fn update(
+        &self,
+        context_id: &str,
+        id: MemoryId,
+        patch: &Patch,
+        embedding: Embedding,
+        door: Door,
+        now: Timestamp,
+    ) -> Result<Receipt, EngineError> {
+        let _inside = self.enter()?;
+        let now = self.steady(now);
+        let context = self.context(context_id)?.ok_or(EngineError::NotFound(id))?;
+        let embedding = self.checked(embedding)?;
+        let receipt = self.record.write(|writer| {
+            let old =
+                writer.by_id(&context, id)?.filter(|memory| memory.is_visible(now)).ok_or(EngineError::NotFound(id))?;
+            if old.trust_tier > door.source_type().tier() {
+                return Err(EngineError::KeyTaken(old.key.unwrap_or_else(|| id.to_string())));
+            }
+            let patched = patch.applied_to(&old)?;
+            let version = old.version + 1;
+            let same_text = patched.summary == old.summary && patched.content == old.content;
+            let mut memory = Memory {
+                version,
+                updated_at: now,
+                text_version: if same_text { old.text_version } else { version },
+                embedded: same_text && old.embedded,
+                ..patched
+            };
+            writer.replace(&memory, Action::Update, door)?;
+            memory.embedded = self.write_vectors(writer, &memory, &embedding, now)?;
+            Ok(Receipt::of(&memory, false))
+        })?;
+        self.follow_own_write();
+        Ok(receipt)
+    }
+}

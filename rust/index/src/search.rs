@@ -1,0 +1,238 @@
+//! A search of one partition: filter, legs, fusion, ageing, order.
+
+use std::collections::BTreeMap;
+
+use memkura_model::recall::{Ageing, Candidate, Curve, Fusion, Weights, fuse};
+use memkura_model::{Filter, MemoryId, Timestamp};
+use roaring::RoaringBitmap;
+
+use crate::IndexError;
+use crate::bits::Bits;
+use crate::partition::Partition;
+use crate::sessions::Sessions;
+use crate::text::{TermShare, TextScores};
+use crate::tokens::analyse_query;
+use crate::vector::{Plan, UnitQuery, Vectors};
+
+/// What is searched for, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// Words to look for; `None` leaves out the text leg.
+    pub text: Option<&'a str>,
+    /// The query's own vector; `None` leaves out the vector leg.
+    pub vector: Option<&'a UnitQuery>,
+    /// Text in which exact keys are looked for; `None` leaves them out.
+    pub keys: Option<&'a str>,
+    /// What a hit must be.
+    pub filter: &'a Filter,
+    /// The instant of the search.
+    pub now: Timestamp,
+    /// How many hits are wanted.
+    pub k: usize,
+    /// How the legs become one order.
+    pub fusion: Fusion,
+    /// How much each leg counts.
+    pub weights: Weights,
+    /// How freshness is lost.
+    pub curve: Curve,
+    /// Whether turns of a session share in their neighbours' words and meaning.
+    pub neighbours: bool,
+    /// Whether memories that were replaced count too.
+    pub include_superseded: bool,
+    /// The least raw cosine of a hit that no exact key names.
+    pub min_similarity: Option<f64>,
+}
+
+/// One memory found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// The record's number for its row.
+    pub row: i64,
+    /// Its id.
+    pub memory_id: MemoryId,
+    /// Its place in the partition.
+    pub ordinal: u32,
+    /// Whether the query names its key.
+    pub key: bool,
+    /// What the legs say.
+    pub signals: Candidate,
+    /// Its own cosine, neighbours left out.
+    pub cosine: Option<f64>,
+    /// The fused relevance, from 0 to 1.
+    pub relevance: f64,
+    /// What age and importance change.
+    pub ageing: Ageing,
+    /// The aged relevance, by which hits are ordered.
+    pub score: f64,
+}
+
+/// The outcome of a search: the hits in order, and how they were found.
+#[derive(Debug)]
+pub struct Results {
+    /// The best `k`, in order.
+    pub found: Vec<Found>,
+    /// Memories that passed the filter.
+    pub matching: u64,
+    /// How the vector leg went about it.
+    pub plan: Option<Plan>,
+    /// The text score that no memory can exceed.
+    pub mass: f64,
+}
+
+/// Least depth of each leg: deep enough that the other leg, age and importance can still bring a memory up.
+const POOL_MIN: usize = 100;
+/// Depth of each leg for each hit wanted.
+const POOL_PER_HIT: usize = 10;
+/// What a neighbouring turn's cosine counts, at distance one and two.
+const NEIGHBOUR_COSINES: [f64; 2] = [0.3, 0.1];
+
+struct Legs<'a> {
+    text: TextScores,
+    text_ranks: BTreeMap<u32, usize>,
+    vector: Option<(&'a Vectors, &'a UnitQuery)>,
+    vector_ranks: BTreeMap<u32, usize>,
+    plan: Option<Plan>,
+}
+
+impl Partition {
+    /// Searches the partition.
+    ///
+    /// # Errors
+    /// When the sealed part cannot be read; the partition must be built again then.
+    pub fn search(&self, query: &Query<'_>) -> Result<Results, IndexError> {
+        let matching = self.matching(query.filter, query.now, query.include_superseded);
+        let mask = self.mask(&matching);
+        let depth = POOL_MIN.max(query.k.saturating_mul(POOL_PER_HIT));
+        let legs = self.legs(query, &matching, &mask, depth)?;
+        let keys = self.named(query, &mask);
+        let pool = pool(&legs, &keys);
+        let cosines: Vec<_> = pool.iter().map(|ordinal| legs.cosine(*ordinal)).collect();
+        let sessions = query.neighbours.then_some(&self.sessions).filter(|sessions| !sessions.is_empty());
+        let signals: Vec<_> = pool
+            .iter()
+            .zip(&cosines)
+            .map(|(ordinal, cosine)| Candidate {
+                text: f64::from(legs.text.score(*ordinal)),
+                vector: cosine
+                    .map(|own| sessions.map_or(own, |sessions| legs.among_neighbours(*ordinal, own, &mask, sessions))),
+                text_rank: legs.text_ranks.get(ordinal).copied(),
+                vector_rank: legs.vector_ranks.get(ordinal).copied(),
+            })
+            .collect();
+        let relevance = fuse(query.fusion, legs.weights(query.weights), f64::from(legs.text.mass()), &signals);
+        let found = pool.iter().enumerate().map(|(at, &ordinal)| {
+            let column = &self.columns[ordinal as usize];
+            let ageing = Ageing::new(query.curve, column.decay_rate, column.fresh_from, query.now, column.importance);
+            Found {
+                row: column.row,
+                memory_id: column.memory_id,
+                ordinal,
+                key: keys.contains(&ordinal),
+                signals: signals[at],
+                cosine: cosines[at],
+                relevance: relevance[at],
+                ageing,
+                score: ageing.apply(relevance[at]),
+            }
+        });
+        let found = found.filter(|found| {
+            found.key || query.min_similarity.is_none_or(|least| found.cosine.is_some_and(|cosine| cosine >= least))
+        });
+        let found = best(found.collect(), &keys, query.k);
+        Ok(Results { found, matching: matching.len(), plan: legs.plan, mass: f64::from(legs.text.mass()) })
+    }
+
+    /// What each term of the query gives to the text score of the memory at `ordinal`.
+    ///
+    /// # Errors
+    /// When the sealed part cannot be read.
+    pub fn term_shares(&self, query: &Query<'_>, ordinal: u32) -> Result<Vec<TermShare>, IndexError> {
+        let Some(text) = query.text else { return Ok(Vec::new()) };
+        let mask = self.mask(&self.matching(query.filter, query.now, query.include_superseded));
+        let sessions = query.neighbours.then_some(&self.sessions);
+        self.text.shares(analyse_query(text), ordinal, &mask, sessions)
+    }
+
+    fn mask(&self, matching: &RoaringBitmap) -> Bits {
+        if matching.len() == self.live.len() { self.live_bits.clone() } else { Bits::from(matching) }
+    }
+
+    fn legs<'a>(
+        &'a self,
+        query: &Query<'a>,
+        matching: &RoaringBitmap,
+        mask: &Bits,
+        depth: usize,
+    ) -> Result<Legs<'a>, IndexError> {
+        let sessions = query.neighbours.then_some(&self.sessions);
+        let text = match query.text {
+            Some(text) => self.text.search(analyse_query(text), mask, sessions)?,
+            None => TextScores::default(),
+        };
+        let text_ranks = ranked(text.top(depth).into_iter().map(|(ordinal, _)| ordinal));
+        let vector = self.vectors.as_ref().zip(query.vector).filter(|(vectors, query)| vectors.dim() == query.dim());
+        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(matching), depth));
+        let vector_ranks = ranked(search.iter().flat_map(|search| search.hits.iter().map(|(ordinal, _)| *ordinal)));
+        Ok(Legs { text, text_ranks, vector, vector_ranks, plan: search.map(|search| search.plan) })
+    }
+
+    fn named(&self, query: &Query<'_>, mask: &Bits) -> Vec<u32> {
+        let named = query.keys.map(|text| self.keys.named_in(text)).unwrap_or_default();
+        named.into_iter().filter(|ordinal| mask.contains(*ordinal)).collect()
+    }
+}
+
+impl Legs<'_> {
+    fn cosine(&self, ordinal: u32) -> Option<f64> {
+        let (vectors, query) = self.vector?;
+        vectors.cosine(query, ordinal).map(f64::from)
+    }
+
+    /// The cosine of a turn among those around it: their weighted mean.
+    fn among_neighbours(&self, ordinal: u32, own: f64, mask: &Bits, sessions: &Sessions) -> f64 {
+        let (mut sum, mut weights) = (own, 1.0);
+        sessions.neighbours(
+            ordinal,
+            |turn| mask.contains(turn),
+            |turn, distance| {
+                if let Some(cosine) = self.cosine(turn) {
+                    let weight = NEIGHBOUR_COSINES[distance - 1];
+                    sum += weight * cosine;
+                    weights += weight;
+                }
+            },
+        );
+        sum / weights
+    }
+
+    /// The weights of the legs that took part: one leg alone counts in full.
+    fn weights(&self, wished: Weights) -> Weights {
+        match (self.text.mass() > 0.0, self.vector.is_some()) {
+            (true, false) => Weights { text: 1.0, vector: 0.0 },
+            (false, true) => Weights { text: 0.0, vector: 1.0 },
+            _ => wished,
+        }
+    }
+}
+
+fn ranked(ordinals: impl Iterator<Item = u32>) -> BTreeMap<u32, usize> {
+    ordinals.enumerate().map(|(at, ordinal)| (ordinal, at + 1)).collect()
+}
+
+/// Every memory that a leg or a key brought up, in the order of ordinals.
+fn pool(legs: &Legs<'_>, keys: &[u32]) -> Vec<u32> {
+    let mut pool: Vec<u32> = legs.text_ranks.keys().chain(legs.vector_ranks.keys()).chain(keys).copied().collect();
+    pool.sort_unstable();
+    pool.dedup();
+    pool
+}
+
+/// The best `k`: those that the query names lead, in the order of naming; then by score, then by id.
+fn best(mut found: Vec<Found>, keys: &[u32], k: usize) -> Vec<Found> {
+    let named = |found: &Found| keys.iter().position(|key| *key == found.ordinal).unwrap_or(usize::MAX);
+    found.sort_by(|one, other| {
+        named(one).cmp(&named(other)).then(other.score.total_cmp(&one.score)).then(one.memory_id.cmp(&other.memory_id))
+    });
+    found.truncate(k);
+    found
+}

@@ -1,0 +1,169 @@
+//! How the orders of the text leg and the vector leg become one.
+
+use crate::{Invalid, InvalidKind};
+
+/// Ways to make one order of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fusion {
+    /// By how strong each leg's evidence is: the share of the query's worth that the words matched, and where the cosine
+    /// lies between the weakest and the strongest candidate.
+    #[default]
+    Score,
+    /// By rank alone: `Σ weight / (60 + rank)` (Cormack, Clarke and Büttcher 2009).
+    Rrf,
+}
+
+impl Fusion {
+    /// Reads `score` or `rrf`.
+    ///
+    /// # Errors
+    /// On any other text.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "score" => Ok(Self::Score),
+            "rrf" => Ok(Self::Rrf),
+            _ => Err(Invalid::value("fusion", "is not known", text, "Use score or rrf")),
+        }
+    }
+}
+
+/// The constant of reciprocal rank fusion, as its authors set it.
+pub const RRF_K: f64 = 60.0;
+
+/// How much each leg counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// The text leg.
+    pub text: f64,
+    /// The vector leg.
+    pub vector: f64,
+}
+
+impl Weights {
+    /// The weights that `fusion` was measured best with.
+    #[must_use]
+    pub const fn of(fusion: Fusion) -> Self {
+        match fusion {
+            Fusion::Score => Self { text: 0.4, vector: 0.6 },
+            Fusion::Rrf => Self { text: 1.0, vector: 1.0 },
+        }
+    }
+
+    /// Checks that both are finite, not negative, and not both zero.
+    ///
+    /// # Errors
+    /// Names the weight at fault.
+    pub fn check(self) -> Result<Self, Invalid> {
+        for (leg, weight) in [("text", self.text), ("vector", self.vector)] {
+            if !weight.is_finite() || weight < 0.0 {
+                return Err(Invalid::value(
+                    format!("weights.{leg}"),
+                    "is not a number of at least 0",
+                    weight,
+                    "Give 0 or more",
+                ));
+            }
+        }
+        if self.text + self.vector > 0.0 {
+            return Ok(self);
+        }
+        Err(Invalid::new(InvalidKind::Value, "weights", "are both 0", "0", "Let at least one leg count"))
+    }
+}
+
+/// What the legs say of one memory. Raw scores are those of the leg, whether or not the memory was in its top.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Candidate {
+    /// The text score; 0 when no word matches.
+    pub text: f64,
+    /// The cosine, neighbours included; `None` when it has no vector.
+    pub vector: Option<f64>,
+    /// The place in the text leg, from 1.
+    pub text_rank: Option<usize>,
+    /// The place in the vector leg, from 1.
+    pub vector_rank: Option<usize>,
+}
+
+/// The relevance of each candidate, from 0 up to 1. `mass` is the text score that no memory can exceed.
+#[must_use]
+pub fn fuse(fusion: Fusion, weights: Weights, mass: f64, candidates: &[Candidate]) -> Vec<f64> {
+    match fusion {
+        Fusion::Score => fuse_scores(weights, mass, candidates),
+        Fusion::Rrf => candidates.iter().map(|candidate| reciprocal(weights, candidate)).collect(),
+    }
+}
+
+fn fuse_scores(weights: Weights, mass: f64, candidates: &[Candidate]) -> Vec<f64> {
+    let total = weights.text + weights.vector;
+    let cosines = || candidates.iter().filter_map(|candidate| candidate.vector);
+    let (low, high) = (cosines().fold(f64::INFINITY, f64::min), cosines().fold(f64::NEG_INFINITY, f64::max));
+    let spread = high - low;
+    let fused = candidates.iter().map(|candidate| {
+        let text = if mass > 0.0 { candidate.text / mass } else { 0.0 };
+        let vector = match candidate.vector {
+            Some(cosine) if spread > 0.0 => (cosine - low) / spread,
+            Some(_) => 1.0,
+            None => 0.0,
+        };
+        (weights.text * text + weights.vector * vector) / total
+    });
+    fused.collect()
+}
+
+/// Scaled so that first place in both legs is 1.
+fn reciprocal(weights: Weights, candidate: &Candidate) -> f64 {
+    let part =
+        |weight: f64, rank: Option<usize>| rank.map_or(0.0, |rank| weight * (RRF_K + 1.0) / (RRF_K + rank as f64));
+    (part(weights.text, candidate.text_rank) + part(weights.vector, candidate.vector_rank))
+        / (weights.text + weights.vector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVEN: Weights = Weights { text: 1.0, vector: 1.0 };
+
+    fn close(one: f64, other: f64) {
+        assert!((one - other).abs() < 1e-12, "{one} {other}");
+    }
+
+    /// Ranks give `(60 + 1) / (60 + rank)`, and a leg that does not know a memory gives nothing.
+    #[test]
+    fn reciprocal_rank_is_the_formula() {
+        let both = Candidate { text_rank: Some(1), vector_rank: Some(1), ..Candidate::default() };
+        let text_only = Candidate { text_rank: Some(3), ..Candidate::default() };
+        let fused = fuse(Fusion::Rrf, EVEN, 0.0, &[both, text_only]);
+        close(fused[0], 1.0);
+        close(fused[1], 61.0 / 63.0 / 2.0);
+    }
+
+    /// A word match keeps its worth whatever the vectors say.
+    #[test]
+    fn keyword_only_candidate_survives() {
+        let word = Candidate { text: 5.0, vector: Some(0.1), ..Candidate::default() };
+        let near = Candidate { text: 0.0, vector: Some(0.2), ..Candidate::default() };
+        let nothing = Candidate { vector: Some(0.1), ..Candidate::default() };
+        let fused = fuse(Fusion::Score, EVEN, 5.0, &[word, near, nothing]);
+        close(fused[0], 0.5);
+        assert!(fused[0] > fused[2]);
+    }
+
+    /// One candidate alone, equal cosines and missing legs give finite scores.
+    #[test]
+    fn odd_pools_give_finite_scores() {
+        let candidate = Candidate { vector: Some(0.3), ..Candidate::default() };
+        for pool in [vec![candidate], vec![candidate, candidate], vec![Candidate::default()]] {
+            assert!(fuse(Fusion::Score, EVEN, 0.0, &pool).iter().all(|score| (0.0..=1.0).contains(score)));
+        }
+    }
+
+    /// Weights that mean nothing are refused.
+    #[test]
+    fn useless_weights_are_refused() {
+        assert!(Weights { text: 0.0, vector: 0.0 }.check().is_err());
+        assert!(Weights { text: -1.0, vector: 1.0 }.check().is_err());
+        assert!(Weights { text: f64::NAN, vector: 1.0 }.check().is_err());
+        assert!(EVEN.check().is_ok());
+    }
+}
