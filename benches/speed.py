@@ -17,13 +17,15 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rank_bm25 import BM25Okapi
+from rank_bm25 import BM25Okapi  # type: ignore[import-untyped]
 
 import memkura
 from memkura.embedders.given import Given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    Matrix = np.ndarray[Any, np.dtype[np.float32]]
 
 _SEED = 7
 _DIM = 384
@@ -62,7 +64,7 @@ class Rival:
         self._vectors = load.vectors
         self._tags = np.array(load.tags)
 
-    def recall(self, question: str, vector: np.ndarray, tag: str, k: int) -> list[int]:
+    def recall(self, question: str, vector: Matrix, tag: str, k: int) -> list[int]:
         """The ordinals of the best `k` with the tag."""
         matching = np.flatnonzero(self._tags == tag)
         legs = (self._bm25.get_scores(question.split())[matching], (self._vectors @ vector)[matching])
@@ -73,8 +75,9 @@ class Rival:
         return sorted(fused, key=lambda at: (-fused[at], at))[:k]
 
 
-def _unit(matrix: np.ndarray) -> np.ndarray:
-    return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+def _unit(matrix: Matrix) -> Matrix:
+    unit: Matrix = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    return unit
 
 
 def _seconds(call: Callable[[], object]) -> float:

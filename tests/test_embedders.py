@@ -154,7 +154,12 @@ def test_model_packages_are_loaded_without_downloading(
     module = ModuleType(package)
     kept: list[Any] = []
     maker = type(class_name, (double,), {"__module__": f"{package}.models"})
-    setattr(module, class_name, lambda *args, **options: kept.append(maker(*args, **options)) or kept[-1])
+
+    def make(*args: Any, **options: Any) -> Any:
+        kept.append(maker(*args, **options))
+        return kept[-1]
+
+    setattr(module, class_name, make)
     monkeypatch.setitem(sys.modules, package, module)
     monkeypatch.setattr(f"memkura.embedders.{package}.find_spec", lambda _name: object())
 
