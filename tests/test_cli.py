@@ -105,6 +105,25 @@ def test_exit_codes_and_messages(run: Run, store_path: Path, args: list[str], co
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
+def test_content_comes_from_standard_input(run: Run) -> None:
+    """As UTF-8, or not at all."""
+    memory_id = _ok(run("remember", "tea", "--content", "-", input="80 degrees, 茶")).stdout.strip()
+    assert json.loads(run("show", memory_id, "--json").stdout)["content"] == "80 degrees, 茶"
+    result = run("remember", "tea", "--content", "-", input=b"\xff")
+    assert result.exit_code == 2
+    assert "not UTF-8" in result.stderr
+
+
+def test_fault_of_ours_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 70; the traceback is there for those who ask."""
+    _ok(run("init"))
+    monkeypatch.setattr("memkura.engine.Engine.stats", lambda *_: 1 / 0)
+    result = run("stats")
+    assert result.exit_code == 70
+    assert result.stderr.startswith("memkura: a fault of ours")
+    assert isinstance(run("stats", env={"MEMKURA_TRACEBACK": "1"}).exception, ZeroDivisionError)
+
+
 def test_store_trouble_is_exit_3(run: Run, tmp_path: Path) -> None:
     """A folder that is no store, and none at all: nothing is made by reading."""
     (tmp_path / "other").mkdir()

@@ -69,6 +69,11 @@ class Commands(click.Group):
             code = exits.INTERRUPTED
         except OSError as error:
             code = _system(error)
+        except Exception as error:
+            if os.environ.get("MEMKURA_TRACEBACK"):
+                raise
+            screen.complain(f"a fault of ours, please report it: {type(error).__name__}: {error}")
+            code = exits.FAULT
         sys.exit(code if isinstance(code, int) else exits.OK)
 
 

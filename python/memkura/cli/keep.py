@@ -53,7 +53,7 @@ def remember(
 ) -> None:
     """Keep a memory."""
     if content == "-":
-        content = sys.stdin.read()
+        content = _standard_input()
     with options.open_store(path, embedder, create=True) as engine, warnings.catch_warnings():
         warnings.simplefilter("ignore", TextRepaired)  # said below
         memory_id = engine.remember(
@@ -75,6 +75,13 @@ def remember(
         screen.say_json({"memory_id": str(memory_id), **{name: getattr(memory_id, name) for name in names}})
     else:
         screen.say(memory_id)
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"is not UTF-8: {error.reason} at byte {error.start}", field="--content") from None
 
 
 def _object(text: str | None) -> dict[str, object] | None:
