@@ -89,7 +89,7 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
 
 
 def build_info() -> dict[str, str]:
-    """Versions of what was built in, such as ``{"memkura": "0.1.0", "sqlite": "3.51.3"}``."""
+    """Versions of what was built in, such as ``{"version": "0.1.0", "sqlite": "3.51.3"}``."""
     return _core.build_info()
 
 

@@ -57,7 +57,8 @@ class Vectors:
 
     def of_memories(self, texts: Sequence[tuple[str, str | None]]) -> list[Embedded]:
         """The embedding of each (summary, content)."""
-        return self.of_documents([_core.embedding_text(summary, content) for summary, content in texts])
+        kept = [(_storable(summary), content and _storable(content)) for summary, content in texts]
+        return self.of_documents([_core.embedding_text(summary, content) for summary, content in kept])
 
     def of_documents(self, texts: Sequence[str]) -> list[Embedded]:
         """The embedding of each text; a long one is split, and has one vector a part."""
@@ -70,7 +71,7 @@ class Vectors:
     def of_query(self, query: str) -> tuple[Vector | None, str | None]:
         """The question's vector, or the word that says why the vector leg is out."""
         try:
-            (vector,) = self._call([query], "query")
+            (vector,) = self._call([_storable(query)], "query")
         except Exception as error:  # noqa: BLE001 - somebody else's code
             self.last_error = _reason(error)
             return None, QUERY_FAILED
@@ -132,6 +133,13 @@ class Vectors:
         if len(vectors) != len(texts):
             raise EmbedderFailed(f"the embedder answered {len(texts)} texts with {len(vectors)} vectors")
         return vectors
+
+
+def _storable(text: str) -> str:
+    """`text` as the store mends it: a vector describes exactly the text beside it (I11)."""
+    if "\0" in text:
+        text = text.replace("\0", "")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _joined(parts: Sequence[Embedded]) -> Embedded:

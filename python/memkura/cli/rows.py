@@ -51,7 +51,7 @@ _DROPPED = {
     "version",
 }
 _KNOWN = _TEXT | _KEPT | _TIMES | _DROPPED | {*_IDS, "context_id", "context"}
-_PLACE = re.compile(r"^\w+\[(\d+)\]\.?")
+_PLACE = re.compile(r"^\w*\[(\d+)\]\.?")
 
 
 @dataclass(frozen=True, slots=True)
