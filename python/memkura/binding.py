@@ -74,7 +74,8 @@ class Binding:
         if recorded is None:
             self.core.begin_reindex(*fingerprint)
             return True
-        return _fingerprint(recorded.get("building") or recorded) == fingerprint
+        building = recorded.get("building")
+        return building == fingerprint[0] if building is not None else _fingerprint(recorded) == fingerprint
 
     def asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
         """Whether a recall needs the query's vector. A blank query is left to the core, which refuses it."""

@@ -447,9 +447,9 @@ class Engine:
             legs: of ``"text"``, ``"vector"`` and ``"key"``; all by default.
             as_of: answer as the store stood then.
             min_similarity: leave out what is less similar than this cosine.
-            fusion: how the legs are joined, ``"rrf"`` or ``"score"``.
+            fusion: how the legs are joined, ``"score"`` or ``"rrf"``.
             weights: how much each leg counts, by its name.
-            freshness: how age counts.
+            freshness: how it is lost with age, ``"linear"`` or ``"exponential"``.
             neighbours: count the words of a memory's neighbours in its session too.
             include_superseded: return memories that a later one replaced.
             explain: say in each hit's ``explanation`` how its score came about.

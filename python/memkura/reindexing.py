@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from memkura.records import ReindexReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable
 
     from memkura import _core
     from memkura.vectors import Vectors
@@ -62,21 +61,12 @@ def reindex(core: _core.Engine, vectors: Vectors, progress: Progress | None = No
     if fingerprint is None:
         raise ValueError("an embedder is needed to reindex")
     begun = core.begin_reindex(*fingerprint)
-    _, reasons = fill_in(core, vectors, progress, _figure(begun, "pending", _figure(begun, "total", None)))
+    fill_in(core, vectors, progress, begun["total"] - begun["done"])
     finished = core.finish_reindex()
-    total = _figure(finished, "total", None) or 0
-    failed = _figure(finished, "failed", None)
-    failed = sum(reasons.values()) if failed is None else failed
-    done = _figure(finished, "done", None)
     return ReindexReport(
-        total=total,
-        done=total - failed if done is None else done,
-        failed=failed,
-        state=str(finished.get("state") or ("partial" if failed else "complete")),
-        reasons=tuple(reason for reason, _ in reasons.most_common()),
+        total=finished["total"],
+        done=finished["done"],
+        failed=finished["failed"],
+        state=finished["state"],
+        reasons=tuple(reason for reason, _ in finished["reasons"]),
     )
-
-
-def _figure(report: Mapping[str, Any], name: str, otherwise: int | None) -> int | None:
-    value = report.get(name)
-    return value if isinstance(value, int) else otherwise
