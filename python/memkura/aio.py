@@ -1,0 +1,196 @@
+"""The asynchronous twin: the same verbs, awaited.
+
+Each verb runs in a worker thread, so that the event loop never waits for the disk, a lock or a model. An embedder that
+has ``aembed`` is awaited on the loop. A verb that is cancelled is let finish in its thread: a write is then complete,
+or absent when it had not begun, and the store stays usable.
+
+Example:
+    >>> import asyncio, memkura
+    >>> async def main() -> list[str]:
+    ...     async with await memkura.open_async(":memory:", embedder=None) as engine:
+    ...         await engine.remember("ops", "Deploys go out on Tuesday")
+    ...         return [hit.summary for hit in await engine.recall("ops", "deploys")]
+    >>> asyncio.run(main())
+    ['Deploys go out on Tuesday']
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from memkura import engine as sync
+from memkura.context import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from memkura.embedders import Kind, Vector
+    from memkura.records import EmbedderInfo, ReindexReport
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+_Async = Coroutine[Any, Any, Answer]
+
+
+def _awaited(
+    verb: Callable[Concatenate[sync.Engine, Arguments], Answer],
+) -> Callable[Concatenate[AsyncEngine, Arguments], _Async[Answer]]:
+    """`verb` of the engine as a coroutine."""
+
+    @functools.wraps(verb)
+    async def in_thread(self: AsyncEngine, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return await asyncio.to_thread(verb, self._engine, *args, **kwargs)
+
+    in_thread.__signature__ = inspect.signature(verb)  # type: ignore[attr-defined]
+    return in_thread
+
+
+def _awaited_here(
+    verb: Callable[Concatenate[Context, Arguments], Answer],
+) -> Callable[Concatenate[AsyncContext, Arguments], _Async[Answer]]:
+    """`verb` of the context handle as a coroutine."""
+
+    @functools.wraps(verb)
+    async def in_thread(self: AsyncContext, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return await asyncio.to_thread(verb, self._context, *args, **kwargs)
+
+    in_thread.__signature__ = inspect.signature(verb)  # type: ignore[attr-defined]
+    return in_thread
+
+
+class AsyncEngine:
+    """One open store, its verbs awaited. Made by :func:`memkura.open_async`; see :class:`memkura.Engine`."""
+
+    def __init__(self, engine: sync.Engine) -> None:
+        self._engine = engine
+
+    remember = _awaited(sync.Engine.remember)
+    remember_many = _awaited(sync.Engine.remember_many)
+    update_memory = _awaited(sync.Engine.update_memory)
+    forget = _awaited(sync.Engine.forget)
+    get = _awaited(sync.Engine.get)
+    list = _awaited(sync.Engine.list)
+    count = _awaited(sync.Engine.count)
+    history = _awaited(sync.Engine.history)
+    recall = _awaited(sync.Engine.recall)
+    explain = _awaited(sync.Engine.explain)
+    create_context = _awaited(sync.Engine.create_context)
+    contexts = _awaited(sync.Engine.contexts)
+    maintain = _awaited(sync.Engine.maintain)
+    compact = _awaited(sync.Engine.compact)
+    stats = _awaited(sync.Engine.stats)
+    close = _awaited(sync.Engine.close)
+
+    async def reindex(self, embedder: object = None, progress: sync.Progress | None = None) -> ReindexReport:
+        """As :meth:`memkura.Engine.reindex`; the embedder may be asynchronous."""
+        return await asyncio.to_thread(self._engine.reindex, _on_loop(embedder), progress)
+
+    def context(self, context_id: str) -> AsyncContext:
+        """A handle that has every verb without ``context_id``."""
+        return AsyncContext(self._engine.context(context_id))
+
+    def build_info(self) -> dict[str, str]:
+        """Versions of what was built in."""
+        return self._engine.build_info()
+
+    @property
+    def embedder(self) -> EmbedderInfo:
+        """Which embedder the store works with, and whether semantic search is on."""
+        return self._engine.embedder
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._engine).replace("memkura.Engine", "memkura.AsyncEngine", 1)
+
+    def __reduce__(self) -> object:  # type: ignore[override]
+        return self._engine.__reduce__()
+
+
+class AsyncContext:
+    """A handle on one context, its verbs awaited. Made by :meth:`AsyncEngine.context`."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def context_id(self) -> str:
+        """The context's name."""
+        return self._context.context_id
+
+    remember = _awaited_here(Context.remember)
+    remember_many = _awaited_here(Context.remember_many)
+    update_memory = _awaited_here(Context.update_memory)
+    forget = _awaited_here(Context.forget)
+    get = _awaited_here(Context.get)
+    list = _awaited_here(Context.list)
+    count = _awaited_here(Context.count)
+    history = _awaited_here(Context.history)
+    recall = _awaited_here(Context.recall)
+    explain = _awaited_here(Context.explain)
+    stats = _awaited_here(Context.stats)
+
+    def __repr__(self) -> str:
+        return repr(self._context).replace("memkura.Context", "memkura.AsyncContext", 1)
+
+
+class _OnLoop:
+    """An asynchronous embedder for the worker threads: each call is awaited on the loop that opened the store."""
+
+    def __init__(self, embedder: Any, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ANN401 - structural
+        self._embedder = embedder
+        self._loop = loop
+        self.id = embedder.id
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else the embedder has
+        return getattr(self._embedder, name)
+
+    @property
+    def dim(self) -> int:
+        """The embedder's own."""
+        return int(self._embedder.dim)
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
+        """What ``aembed`` answers."""
+        call = self._embedder.aembed(texts, kind=kind)
+        try:
+            waiting = asyncio.run_coroutine_threadsafe(call, self._loop)
+        except RuntimeError:  # the loop has ended: the write goes on without its vector
+            call.close()
+            raise
+        vectors: Iterable[Vector] = waiting.result()
+        return vectors
+
+
+def _on_loop(embedder: object) -> object:
+    return _OnLoop(embedder, asyncio.get_running_loop()) if hasattr(embedder, "aembed") else embedder
+
+
+async def open_async(path: Any, embedder: object = "auto", *args: Any, **options: Any) -> AsyncEngine:  # noqa: ANN401
+    """Opens the store at `path` for ``await``. Arguments are those of :func:`memkura.open`.
+
+    Args:
+        path: the store's folder.
+        embedder: as in :func:`memkura.open`; one with ``aembed`` is awaited on the running loop.
+        args: ``clock``.
+        options: ``durability``, ``busy_timeout``, ``create``.
+
+    Returns:
+        The engine, an asynchronous context manager.
+    """
+    return AsyncEngine(await asyncio.to_thread(sync.open, path, _on_loop(embedder), *args, **options))
+
+
+open = open_async  # noqa: A001 - `memkura.aio.open`

@@ -1,0 +1,110 @@
+"""A store and the embedder that it works with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from memkura.embedders import resolve
+from memkura.embedders.naming import AUTO_OFF, CHOSEN_OFF
+from memkura.errors import EmbedderFailed
+from memkura.vectors import Embedded, Vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memkura import _core
+    from memkura.records import EmbedderInfo
+
+    Fingerprint = tuple[str, int]
+    OpenCore = Callable[[Fingerprint | None], _core.Engine]
+
+
+class Binding:
+    """An open core and its embedder; knows when a vector is of use, and makes it.
+
+    Args:
+        open_core: opens the store for an embedder of that fingerprint.
+        named: the embedder as the caller named it.
+    """
+
+    def __init__(self, open_core: OpenCore, named: object) -> None:
+        self._off_note = AUTO_OFF if named == "auto" else CHOSEN_OFF
+        embedder = resolve(named)
+        try:
+            self.vectors = self.vectors_of(embedder)
+        except Exception as error:
+            # It cannot say its dimension now. A store that knows it from before works on, by text.
+            core = open_core(None)
+            recorded = _recorded(core)
+            core.close()
+            if embedder is None or recorded is None or recorded[0] != embedder.id:
+                raise EmbedderFailed(
+                    f"the embedder could not be asked for its dimension: {error}",
+                    field="embedder",
+                    value=repr(getattr(embedder, "id", None)),
+                    advice="Say its dimension (dim=…), or open with embedder=None and reindex later",
+                ) from error
+            self.vectors = Vectors(embedder, dim=recorded[1])
+            self.vectors.last_error = str(error)
+        self.core = open_core(self.vectors.fingerprint)
+
+    def vectors_of(self, named: object) -> Vectors:
+        """What another embedder would make; the binding stays as it is."""
+        return Vectors(resolve(named), off_note=self._off_note)
+
+    def info(self) -> EmbedderInfo:
+        """The embedder and its state."""
+        return self.vectors.info(_recorded(self.core))
+
+    def is_ready(self) -> bool:
+        """Whether the embedder's vectors are of use to the store: it holds no other one's."""
+        fingerprint = self.vectors.fingerprint
+        return fingerprint is not None and _recorded(self.core) in {None, fingerprint}
+
+    def may_fill_in(self) -> bool:
+        """Whether the memories that wait for a vector wait for this embedder's; binds a store that has none yet.
+
+        While another embedder's vectors are being built, it is those that are waited for.
+        """
+        fingerprint = self.vectors.fingerprint
+        if fingerprint is None:
+            return False
+        recorded = self.core.embedder()
+        if recorded is None:
+            self.core.begin_reindex(*fingerprint)
+            return True
+        building = recorded.get("building")
+        return building == fingerprint[0] if building is not None else _fingerprint(recorded) == fingerprint
+
+    def asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
+        """Whether a recall needs the query's vector. A blank query is left to the core, which refuses it."""
+        wanted = legs is None or (isinstance(legs, Collection) and "vector" in legs)
+        return wanted and isinstance(query, str) and bool(query.strip()) and self.is_ready()
+
+    def of_texts(self, rows: Sequence[Mapping[str, Any]]) -> list[Embedded]:
+        """The embedding of each row's ``summary`` and ``content``; odd types are the core's to refuse."""
+        usable = [isinstance(row.get("summary"), str) and isinstance(row.get("content"), str | None) for row in rows]
+        if not any(usable) or not self.is_ready():
+            return [Embedded() for _ in rows]
+        texts = [(row["summary"], row.get("content")) for row, good in zip(rows, usable, strict=True) if good]
+        answers = iter(self.vectors.of_memories(texts))
+        return [next(answers) if good else Embedded() for good in usable]
+
+    def of_items(self, items: Sequence[Mapping[str, Any]]) -> list[Embedded]:
+        """The embedding that each item brings, or that is made of its text."""
+        vectors = [Embedded(item.get("embedding")) for item in items]
+        missing = [at for at, (embedding, _) in enumerate(vectors) if embedding is None]
+        for at, made in zip(missing, self.of_texts([items[at] for at in missing]), strict=True):
+            vectors[at] = made
+        return vectors
+
+
+def _recorded(core: _core.Engine) -> Fingerprint | None:
+    """The embedder whose vectors the store holds."""
+    recorded = core.embedder()
+    return None if recorded is None else _fingerprint(recorded)
+
+
+def _fingerprint(recorded: Mapping[str, Any]) -> Fingerprint:
+    return str(recorded["id"]), int(recorded["dim"])

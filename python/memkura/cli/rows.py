@@ -1,0 +1,148 @@
+"""Rows of an import file as drafts of memories."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from memkura.errors import InvalidInput, MemkuraError, NotFound, UnknownField
+from memkura.evaluation.cases import text_of
+from memkura.jsonl import to_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from memkura.engine import Engine
+
+_TEXT = {"summary", "content", "text", "title"}
+_KEPT = {
+    "type",
+    "delivery_mode",
+    "scope",
+    "key",
+    "tags",
+    "metadata",
+    "importance",
+    "confidence",
+    "session",
+    "decay_rate",
+    "trigger",
+    "proof",
+    "embedding",
+}
+_TIMES = {"event_time", "expires_at"}
+_IDS = ("id", "pid", "memory_id")
+# What an export says of a memory and the engine alone decides, or what names memories of the other store.
+_DROPPED = {
+    "access_count",
+    "created_at",
+    "derived_from",
+    "embedded",
+    "last_seen",
+    "source_type",
+    "status",
+    "superseded_by",
+    "trust_tier",
+    "updated_at",
+    "version",
+}
+_KNOWN = _TEXT | _KEPT | _TIMES | _DROPPED | {*_IDS, "context_id", "context"}
+_PLACE = re.compile(r"^\w*\[(\d+)\]\.?")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the file: its number, its memory id in the store it came from, and what to remember."""
+
+    number: int
+    memory_id: str | None
+    item: Mapping[str, Any]
+
+    def is_in(self, engine: Engine) -> bool:
+        """Whether the store holds this very memory: the file is its own export."""
+        if self.memory_id is None:
+            return False
+        try:
+            return engine.get(self.item["context_id"], self.memory_id) is not None
+        except (InvalidInput, NotFound):  # an id of another form, or a context that is not there yet
+            return False
+
+
+class Rows:
+    """The rows of a file, all read and checked before any is kept.
+
+    Args:
+        objects: each line's number and object.
+        context_id: the context of rows that name none.
+
+    Attributes:
+        unpinned: rows that were pinned where they came from.
+    """
+
+    def __init__(self, objects: Iterable[tuple[int, dict[str, Any]]], context_id: str | None) -> None:
+        self.unpinned = 0
+        self._copies: Counter[str] = Counter()
+        self._rows = [self._row(number, row, context_id) for number, row in objects]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    @staticmethod
+    def with_line(error: MemkuraError, given: Sequence[Row]) -> MemkuraError:
+        """`error`, with the place in the batch that it names turned into the line of the file."""
+        match = _PLACE.match(error.field or "")
+        if match is None or int(match[1]) >= len(given):
+            return error
+        where = f"line {given[int(match[1])].number}"
+        rest = (error.field or "")[match.end() :]
+        field = f"{where}, {rest}" if rest else where
+        return type(error)(error.message, field=field, value=error.value, advice="Nothing was imported")
+
+    def _row(self, number: int, row: dict[str, Any], context_id: str | None) -> Row:
+        where = f"line {number}"
+        unknown = sorted(row.keys() - _KNOWN)
+        if unknown:
+            raise UnknownField(
+                "is not a field of a memory", field=f"{where}, {unknown[0]}", advice="Nothing was imported"
+            )
+        context = row.get("context_id", row.get("context", context_id))
+        if not isinstance(context, str):
+            raise InvalidInput("names no context", field=where, advice="Give --context")
+        item: dict[str, Any] = {"context_id": context, **text_of(row, where)}
+        item |= {name: row[name] for name in _KEPT if row.get(name) is not None}
+        item |= {name: _time(row[name], f"{where}, {name}") for name in _TIMES if row.get(name) is not None}
+        if item.get("delivery_mode") == "always":
+            self.unpinned += 1
+            del item["delivery_mode"]
+        self._identify(item, row)
+        memory_id = row.get("memory_id")
+        return Row(number, memory_id if isinstance(memory_id, str) else None, item)
+
+    def _identify(self, item: dict[str, Any], row: dict[str, Any]) -> None:
+        """Gives the row a word by which it is known when it comes again: its id, or else its text and its turn."""
+        given = next((str(row[name]) for name in _IDS if isinstance(row.get(name), str | int)), None)
+        if given is not None:
+            metadata = item.get("metadata", {})
+            if isinstance(metadata, dict):
+                item["metadata"] = {"import_id": given, **metadata}
+            word = given
+        else:
+            line = to_line(dict(sorted(row.items())))
+            self._copies[line] += 1
+            word = f"{line}#{self._copies[line]}"
+        digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        item["idempotency_key"] = f"import:{digest}"
+
+
+def _time(text: object, where: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidInput("is no ISO 8601 time", field=where, value=repr(text)) from None

@@ -1,0 +1,109 @@
+"""Commands that move memories in and out of JSONL files: import, export."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from memkura.cli import exits, options, screen
+from memkura.errors import InvalidInput, TextRepaired
+from memkura.jsonl import read_objects, to_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from memkura.engine import Engine
+
+_PAGE = 1_000
+
+
+@click.command("import", epilog=exits.HELP)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="For rows that name none.")
+@options.store
+@options.embedder
+@options.as_json
+def import_file(file: str, context_id: str | None, path: str, embedder: str, *, as_json: bool) -> None:
+    """Remember every row of FILE, a JSONL file as export writes it, or with id and text.
+
+    The file is taken whole or not at all. A row that was imported before adds nothing. What comes in this way is
+    external until a person endorses it, and pins are not taken over.
+    """
+    from memkura.cli.rows import Rows
+
+    rows = Rows(read_objects(file), context_id)
+    with options.open_store(path, embedder, create=True, door="import") as engine, warnings.catch_warnings():
+        warnings.simplefilter("ignore", TextRepaired)  # counted below
+        new = [row for row in rows if not row.is_in(engine)]
+        bar = screen.Bar(f"importing {len(new):,}")
+        try:
+            remembered = engine._remember_whole([row.item for row in new], bar)  # noqa: SLF001 - one batch, one package
+        except InvalidInput as error:
+            raise rows.with_line(error, new) from None
+        finally:
+            bar.end()
+    added = sum(memory_id.created for memory_id in remembered)
+    repaired = sum(bool(memory_id.warnings) for memory_id in remembered)
+    counts = {"rows": len(rows), "added": added, "known": len(rows) - added, "unpinned": rows.unpinned}
+    counts["repaired"] = repaired
+    if as_json:
+        screen.say_json(counts)
+        return
+    screen.say(f"{len(rows):,} rows: {added:,} added, {len(rows) - added:,} known already")
+    if rows.unpinned:
+        screen.say(f"{rows.unpinned:,} were pinned where they came from; pin them here if you want that")
+    if repaired:
+        screen.say(f"{repaired:,} held characters that cannot be stored, and were mended")
+
+
+@click.command(epilog=exits.HELP)
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="A file, made readable for you alone.")
+@click.option("--all-contexts", is_flag=True, help="Every context.")
+@options.filters
+@options.context_or_all
+@options.store
+def export(output: str | None, filters: str | None, context_id: str | None, path: str, *, all_contexts: bool) -> None:
+    """Write memories as JSONL, one a line, to standard output or a file."""
+    if (context_id is None) != all_contexts:
+        raise click.UsageError("give either --context or --all-contexts")
+    wanted = options.parsed(filters)
+    with options.open_store(path, "none") as engine:
+        names = [context_id] if context_id is not None else [row["context_id"] for row in engine.contexts()]
+        memories = (memory for name in names for memory in _memories(engine, name, wanted))
+        if output is None:
+            for memory in memories:
+                click.echo(to_line(memory))
+            return
+        with _private_file(Path(output)) as file:
+            count = sum(1 for memory in memories if file.write(to_line(memory) + "\n"))
+    screen.say(f"{count:,} memories written to {output}")
+
+
+def _memories(engine: Engine, context_id: str, filters: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
+    for offset in itertools.count(0, _PAGE):
+        page = engine.list(context_id, filters=filters, limit=_PAGE, offset=offset)
+        yield from (memory.as_dict() for memory in page)
+        if len(page) < _PAGE:
+            return
+
+
+@contextmanager
+def _private_file(path: Path) -> Iterator[IO[str]]:
+    """A new file in the place of `path`, mode 0600, complete or not there at all."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,83 @@
+"""One context of a store: every verb of the engine without ``context_id``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from memkura.engine import Engine
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from memkura.engine import Progress
+    from memkura.records import Remembered
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+def _here(
+    verb: Callable[Concatenate[Engine, str, Arguments], Answer],
+) -> Callable[Concatenate[Context, Arguments], Answer]:
+    """The engine's `verb` with its ``context_id`` filled in."""
+
+    @functools.wraps(verb)
+    def in_context(self: Context, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return verb(self.engine, self.context_id, *args, **kwargs)
+
+    signature = inspect.signature(verb)
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "context_id"]
+    in_context.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    return in_context
+
+
+class Context:
+    """A handle on one context. Made by :meth:`memkura.Engine.context`; costs nothing, and is never closed.
+
+    Attributes:
+        engine: the engine that it belongs to.
+        context_id: the context's name.
+    """
+
+    def __init__(self, engine: Engine, context_id: str) -> None:
+        self.engine = engine
+        self.context_id = context_id
+
+    remember = _here(Engine.remember)
+    update_memory = _here(Engine.update_memory)
+    forget = _here(Engine.forget)
+    get = _here(Engine.get)
+    list = _here(Engine.list)
+    count = _here(Engine.count)
+    history = _here(Engine.history)
+    recall = _here(Engine.recall)
+    explain = _here(Engine.explain)
+    stats = _here(Engine.stats)
+
+    def remember_many(
+        self, items: Iterable[Mapping[str, Any]], *, progress: Progress | None = None, batch_size: int = 512
+    ) -> builtins.list[Remembered]:
+        """As :meth:`memkura.Engine.remember_many`, into this context. An item that names another one is refused."""
+        return self.engine.remember_many(
+            ({**item, "context_id": self._mine(item)} for item in items), progress=progress, batch_size=batch_size
+        )
+
+    def _mine(self, item: Mapping[str, Any]) -> str:
+        named = item.get("context_id", self.context_id)
+        if named != self.context_id:
+            from memkura.errors import InvalidInput
+
+            raise InvalidInput(
+                "names another context than the handle's",
+                field="context_id",
+                value=repr(named),
+                advice="Leave it out, or use engine.remember_many",
+            )
+        return self.context_id
+
+    def __repr__(self) -> str:
+        return f"<memkura.Context {self.context_id!r} of {self.engine!r}>"

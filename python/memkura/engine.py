@@ -1,0 +1,649 @@
+"""The engine: one open store and its verbs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+
+from memkura import _core, forking, reindexing
+from memkura.binding import Binding
+from memkura.errors import EmbedderFailed, InvalidInput, TextRepaired
+from memkura.hits import Hits
+from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
+from memkura.rerank import RERANK_POOL, reranked
+
+if TYPE_CHECKING:
+    import builtins
+    from datetime import datetime
+    from types import TracebackType
+    from typing import Self
+
+    from memkura._core import Memory
+    from memkura.context import Context
+    from memkura.rerank import Reranker
+    from memkura.vectors import Embedded
+
+Filters = Mapping[str, Any]
+Progress = Callable[[int, int | None], object]
+
+
+class _Unset:
+    """What an update leaves alone, where ``None`` would clear it."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = _Unset()
+
+# The arguments of `update_memory` that are not fields to change.
+_NO_FIELDS: Final = {"self", "context_id", "memory_id", "embedding"}
+
+# One transaction, and a short stretch of holding the interpreter lock, for each batch.
+_BATCH = 512
+# Another write may come between reading a text and writing its vector; then it is read again, this often.
+_ATTEMPTS = 3
+
+
+def open(  # noqa: A001 - `memkura.open` is the name that holds
+    path: str | os.PathLike[str],
+    embedder: object = "auto",
+    clock: Callable[[], datetime] | None = None,
+    *,
+    durability: Literal["power_loss", "process_crash"] = "power_loss",
+    busy_timeout: float = 30.0,
+    create: bool = True,
+) -> Engine:
+    """Opens the store at `path`.
+
+    Args:
+        path: the store's folder, or ``":memory:"`` for one that lives as long as the engine.
+        embedder: ``"auto"`` for a local model if one is installed, else text alone; ``None`` for text alone; or
+            anything that :func:`memkura.embedders.resolve` takes. Never downloads or connects unless named.
+        clock: a callable that gives the time, aware of its zone; the system's by default.
+        durability: what an acknowledged write survives.
+        busy_timeout: seconds to wait while another process writes.
+        create: make the store if there is none.
+
+    Returns:
+        The engine, a context manager. Safe to share between threads; each process opens its own.
+
+    Raises:
+        EmbedderUnavailable: the named embedder is unknown or not installed.
+        EmbedderFailed: the embedder's dimension is not known, and asking it failed.
+        NotAStore: the path holds something else, or nothing and `create` is false.
+        SchemaTooNew: a newer memkura wrote the store.
+
+    Example:
+        >>> import memkura
+        >>> with memkura.open(":memory:", embedder=None) as engine:
+        ...     _ = engine.remember("ops", "Deploys go out on Tuesday")
+        ...     engine.count("ops")
+        1
+    """
+    return Engine(path, embedder, clock, durability=durability, busy_timeout=busy_timeout, create=create)
+
+
+def build_info() -> dict[str, str]:
+    """Versions of what was built in, such as ``{"version": "0.1.0", "sqlite": "3.51.3"}``."""
+    return _core.build_info()
+
+
+class Engine:
+    """One open store. Made by :func:`memkura.open`.
+
+    Every verb names the context it works in; :meth:`context` gives a handle that has the same verbs without it. Times
+    are ``datetime`` with a zone. An embedder that fails loses no write: see ``stats().unembedded`` and
+    :meth:`maintain`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        embedder: object = "auto",
+        clock: Callable[[], datetime] | None = None,
+        *,
+        door: str = "python",
+        **options: Any,  # noqa: ANN401 - those of `open`
+    ) -> None:
+        self._path = os.fspath(path)
+        self._door = door
+        self._bound = Binding(
+            lambda fingerprint: _core.Engine.open(self._path, clock=clock, embedder=fingerprint, **options), embedder
+        )
+        self._core = self._bound.core
+        forking.watch(self, self._core)
+
+    # --- writing ---
+
+    def remember(
+        self,
+        context_id: str,
+        summary: str,
+        content: str | None = None,
+        type: str = "note",
+        delivery_mode: str = "on_recall",
+        scope: str | None = None,
+        key: str | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        importance: float = 0.5,
+        confidence: float | None = None,
+        event_time: datetime | None = None,
+        expires_at: datetime | None = None,
+        derived_from: Sequence[str] = (),
+        supersedes: str | None = None,
+        session: str | None = None,
+        decay_rate: float | None = None,
+        trigger: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        dedup: str | None = None,
+        embedding: object = None,
+        *,
+        proof: str | None = None,
+    ) -> Remembered:
+        """Keeps a memory. When this returns it is durable, and every later recall of every process sees it.
+
+        Args:
+            context_id: the context it belongs to.
+            summary: what it says, in a line or a few.
+            content: the whole of it, if there is more.
+            type: a label such as ``"note"``, ``"fact"``, ``"decision"``.
+            delivery_mode: ``"on_recall"``, ``"always"`` or ``"on_trigger"``.
+            scope: where `key` is unique; needs a key.
+            key: an exact name to :meth:`get` it by. Writing a key again replaces what it names; history keeps the old.
+            tags: names to filter by.
+            metadata: anything that JSON holds, with string keys; comes back with the same types.
+            importance: 0 to 1.
+            confidence: 0 to 1; 1 is verified.
+            event_time: when what it tells of happened.
+            expires_at: when it stops being returned.
+            derived_from: ids of memories that went into it; it is trusted no more than the least of them.
+            supersedes: the id of a memory that it replaces, at once.
+            session: the sequence it belongs to, such as a conversation.
+            decay_rate: freshness lost in a day, 0 to 1; by default the type's.
+            trigger: when an ``"on_trigger"`` memory is due.
+            idempotency_key: the same key again returns the first memory and writes nothing.
+            dedup: ``"exact"`` folds it into a memory that says the same in the same words.
+            embedding: its vector, if you have it; otherwise the store's embedder makes it.
+            proof: what shows it to be true.
+
+        Returns:
+            The memory's id, a ``str``, with ``created``, ``version``, ``duplicates``, ``warnings`` and ``embedded``.
+
+        Raises:
+            InvalidInput: a field cannot be taken; nothing was written.
+            NotFound: `derived_from` or `supersedes` names no memory of this context.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+
+        Example:
+            >>> import memkura
+            >>> with memkura.open(":memory:", embedder=None) as engine:
+            ...     memory_id = engine.remember("ops", "Rollbacks take 4 minutes", type="fact", tags=["deploy"])
+            ...     engine.get("ops", memory_id).tags
+            ('deploy',)
+        """
+        # Every other argument is a field of the draft under the same name.
+        draft = _said(locals(), without={"self", "embedding"})
+        error = None
+        if embedding is None:
+            ((embedding, error),) = self._bound.of_texts([draft])
+        receipt = self._core.remember(draft, embedding=embedding, embedding_error=error, door=self._door)
+        remembered = Remembered.of(receipt)
+        _warn(remembered.warnings)
+        return remembered
+
+    def remember_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        *,
+        progress: Progress | None = None,
+        batch_size: int = _BATCH,
+    ) -> builtins.list[Remembered]:
+        """Keeps many memories, with one synchronisation a batch. A batch is kept whole or not at all.
+
+        Args:
+            items: dictionaries with the names of :meth:`remember`'s arguments, ``embedding`` too; may be an iterator.
+            progress: called after each batch with how many are done and how many there are (``None`` if unknown).
+            batch_size: memories in one batch.
+
+        Returns:
+            What :meth:`remember` would return for each, in order.
+
+        Raises:
+            UnknownField: an item has a name that is not an argument of :meth:`remember`.
+            InvalidInput: as in :meth:`remember`; earlier batches are kept.
+        """
+        total = len(items) if isinstance(items, Sequence) else None
+        upcoming = iter(items)
+        done: list[Remembered] = []
+        while batch := list(itertools.islice(upcoming, max(1, batch_size))):
+            _check_items(batch, len(done))
+            done += self._remember_batch(batch)
+            if progress is not None:
+                progress(len(done), total)
+        _warn([warning for remembered in done for warning in remembered.warnings])
+        return done
+
+    def _remember_batch(self, items: Sequence[Mapping[str, Any]]) -> builtins.list[Remembered]:
+        return self._remember_drafts(items, self._bound.of_items(items))
+
+    def _remember_drafts(
+        self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
+    ) -> builtins.list[Remembered]:
+        drafts = [{name: value for name, value in item.items() if name != "embedding"} for item in items]
+        receipts = self._core.remember_many(
+            drafts,
+            embeddings=[embedding for embedding, _ in vectors],
+            embedding_errors=[error for _, error in vectors],
+            door=self._door,
+        )
+        return [Remembered.of(receipt) for receipt in receipts]
+
+    def _remember_whole(
+        self, items: Sequence[Mapping[str, Any]], progress: Progress | None = None
+    ) -> builtins.list[Remembered]:
+        """As :meth:`remember_many` in one batch, with the embedding, which takes the time, done and shown in pieces."""
+        vectors: builtins.list[Embedded] = []
+        while len(vectors) < len(items):
+            vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
+            if progress is not None:
+                progress(len(vectors), len(items))
+        return self._remember_drafts(items, vectors)
+
+    def update_memory(
+        self,
+        context_id: str,
+        memory_id: str,
+        *,
+        summary: str | _Unset = UNSET,
+        content: str | _Unset | None = UNSET,
+        type: str | _Unset = UNSET,
+        delivery_mode: str | _Unset = UNSET,
+        tags: Sequence[str] | _Unset = UNSET,
+        metadata: Mapping[str, Any] | _Unset = UNSET,
+        importance: float | _Unset = UNSET,
+        confidence: float | _Unset = UNSET,
+        proof: str | _Unset | None = UNSET,
+        session: str | _Unset | None = UNSET,
+        event_time: datetime | _Unset | None = UNSET,
+        expires_at: datetime | _Unset | None = UNSET,
+        decay_rate: float | _Unset = UNSET,
+        trigger: Mapping[str, Any] | _Unset | None = UNSET,
+        embedding: object = None,
+    ) -> Remembered:
+        """Changes fields of a memory; those not given stay, ``None`` clears. History keeps what was.
+
+        A change of text makes a new vector; other changes call no embedder.
+
+        Args:
+            context_id: the memory's context.
+            memory_id: which memory.
+            summary: as in :meth:`remember`, like the other fields.
+            content: the whole of it.
+            type: the label.
+            delivery_mode: when it reaches the agent.
+            tags: all tags it shall have.
+            metadata: all metadata it shall have.
+            importance: 0 to 1.
+            confidence: 0 to 1.
+            proof: what shows it to be true.
+            session: the sequence it belongs to.
+            event_time: when it happened.
+            expires_at: when it stops being returned.
+            decay_rate: freshness lost in a day.
+            trigger: when it is due.
+            embedding: the vector of the new text, if you have it.
+
+        Returns:
+            The id, with the new ``version``.
+
+        Raises:
+            NotFound: no such memory in this context.
+            InvalidInput: a field cannot be taken; nothing was written.
+        """
+        # Every other argument is a field, under the same name.
+        named = {**locals()}
+        changes = {name: value for name, value in named.items() if name not in _NO_FIELDS and value is not UNSET}
+        if embedding is not None or not changes.keys() & {"summary", "content"}:
+            receipt = self._core.update(context_id, memory_id, changes, embedding=embedding, door=self._door)
+        else:
+            receipt = self._update_text(context_id, memory_id, changes)
+        remembered = Remembered.of(receipt)
+        _warn(remembered.warnings)
+        return remembered
+
+    def _update_text(self, context_id: str, memory_id: str, changes: dict[str, Any]) -> _core.Receipt:
+        for _ in range(_ATTEMPTS):
+            before = None
+            if not changes.keys() >= {"summary", "content"}:
+                before = self._core.get(context_id, memory_id=memory_id)
+            text = {
+                "summary": changes["summary"] if "summary" in changes else getattr(before, "summary", None),
+                "content": changes["content"] if "content" in changes else getattr(before, "content", None),
+            }
+            ((embedding, error),) = self._bound.of_texts([text])
+            receipt = self._core.update(
+                context_id, memory_id, changes, embedding=embedding, embedding_error=error, door=self._door
+            )
+            if before is None or receipt.version <= before.version + 1:
+                break
+        return receipt
+
+    def forget(
+        self,
+        context_id: str,
+        memory_id: str | None = None,
+        *,
+        filters: Filters | None = None,
+        everything: bool = False,
+        purge: bool = False,
+    ) -> builtins.list[str]:
+        """Takes memories out of every read. Says what, or raises: it is never wider than asked.
+
+        Args:
+            context_id: where.
+            memory_id: one memory.
+            filters: all that match.
+            everything: all of the context; the explicit word for it.
+            purge: remove the text itself too, from the file, indexes and history; see :meth:`compact`.
+
+        Returns:
+            The ids that went.
+
+        Raises:
+            NothingSelected: neither a memory, nor filters, nor ``everything=True``.
+            NotFound: no such memory in this context.
+        """
+        ids = None if memory_id is None else [memory_id]
+        return self._core.forget(context_id, memory_ids=ids, filters=filters, everything=everything, purge=purge)
+
+    # --- reading ---
+
+    def get(
+        self, context_id: str, memory_id: str | None = None, *, key: str | None = None, scope: str | None = None
+    ) -> Memory | None:
+        """One memory by its id or its exact key; ``None`` when there is none, or it lives in another context.
+
+        Args:
+            context_id: where to look.
+            memory_id: its id.
+            key: its key, in any width or case.
+            scope: the key's scope.
+        """
+        return self._core.get(context_id, memory_id=memory_id, key=key, scope=scope)
+
+    def list(
+        self,
+        context_id: str,
+        *,
+        filters: Filters | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        order: str = "created_at",
+        descending: bool = False,
+    ) -> builtins.list[Memory]:
+        """Memories in a fixed order, a page at a time.
+
+        Args:
+            context_id: where to look.
+            filters: which ones; all by default.
+            limit: at most so many.
+            offset: after so many.
+            order: the field to order by; ties go by id.
+            descending: the last first.
+        """
+        return self._core.list(
+            context_id, filters=filters, limit=limit, offset=offset, order=order, descending=descending
+        )
+
+    def count(self, context_id: str, *, filters: Filters | None = None) -> int:
+        """How many memories match `filters`; all by default."""
+        return self._core.count(context_id, filters=filters)
+
+    def history(self, context_id: str, memory_id: str) -> builtins.list[dict[str, Any]]:
+        """Every revision of a memory, the oldest first, as dictionaries.
+
+        Raises:
+            NotFound: no such memory in this context.
+        """
+        return self._core.history(context_id, memory_id)
+
+    def recall(
+        self,
+        context_id: str,
+        query: str | None = None,
+        *,
+        embedding: object = None,
+        k: int = 10,
+        offset: int = 0,
+        filters: Filters | None = None,
+        legs: Sequence[str] | None = None,
+        as_of: datetime | None = None,
+        min_similarity: float | None = None,
+        fusion: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        freshness: str | None = None,
+        neighbours: bool = True,
+        include_superseded: bool = False,
+        explain: bool = False,
+        reranker: Reranker | None = None,
+    ) -> Hits:
+        """The memories that best answer `query`.
+
+        Any text is a legal query; it is data, never syntax. Filters hold before the best `k` are chosen.
+
+        Args:
+            context_id: where to look.
+            query: the question, in any language.
+            embedding: the question's vector, if you have it; otherwise the store's embedder makes it.
+            k: at most so many hits.
+            offset: after so many.
+            filters: which memories may be returned.
+            legs: of ``"text"``, ``"vector"`` and ``"key"``; all by default.
+            as_of: answer as the store stood then.
+            min_similarity: leave out what is less similar than this cosine.
+            fusion: how the legs are joined, ``"score"`` or ``"rrf"``.
+            weights: how much each leg counts, by its name.
+            freshness: how it is lost with age, ``"linear"`` or ``"exponential"``.
+            neighbours: count the words of a memory's neighbours in its session too.
+            include_superseded: return memories that a later one replaced.
+            explain: say in each hit's ``explanation`` how its score came about.
+            reranker: a callable ``(query, texts, top_n) -> [(index, score), …]``, or an object whose ``rerank`` is
+                one; it orders the best candidates anew.
+
+        Returns:
+            The hits, best first. ``degraded`` says what was missing, such as ``"vector:embedder_failed"``.
+
+        Raises:
+            EmptyQuery: the query is blank.
+            InvalidFilter: a filter has the wrong form.
+            UnknownField: a filter names a field or an operator that does not exist.
+
+        Example:
+            >>> import memkura
+            >>> with memkura.open(":memory:", embedder=None) as engine:
+            ...     _ = engine.remember("ops", "Deploys go out on Tuesday", tags=["deploy"])
+            ...     hits = engine.recall("ops", "deploy day", k=3, filters={"tags": "deploy"})
+            ...     (hits[0].summary, hits.mode)
+            ('Deploys go out on Tuesday', 'text')
+        """
+        word = None
+        if embedding is None and self._bound.asks_embedder(query, legs):
+            embedding, word = self._bound.vectors.of_query(str(query))
+        first, size = (offset, k) if reranker is None else (0, max(offset + k, RERANK_POOL))
+        found, info = self._core.recall(
+            context_id,
+            query,
+            embedding=embedding,
+            k=size,
+            offset=first,
+            filters=filters,
+            legs=legs,
+            as_of=as_of,
+            min_similarity=min_similarity,
+            fusion=fusion,
+            weights=weights,
+            freshness=freshness,
+            neighbours=neighbours,
+            include_superseded=include_superseded,
+            explain=explain,
+        )
+        degraded = [*(info.get("degraded") or ())]
+        if word is not None:
+            degraded = [word, *(other for other in degraded if not other.startswith("vector:"))]
+        if reranker is not None:
+            found, failed = reranked(reranker, query or "", found, offset + k)
+            found = found[offset:]
+            degraded += failed
+        return Hits(found, degraded=degraded, mode=str(info.get("mode") or ""))
+
+    def explain(self, context_id: str, query: str, memory_id: str, *, filters: Filters | None = None) -> dict[str, Any]:
+        """Why `memory_id` is where it is among the answers to `query`, or why it is not among them.
+
+        Args:
+            context_id: where to look.
+            query: the question.
+            memory_id: the memory to explain.
+            filters: as in the recall in question.
+
+        Raises:
+            NotFound: no such memory in this context.
+        """
+        embedding = self._bound.vectors.of_query(query)[0] if self._bound.asks_embedder(query, None) else None
+        return self._core.explain(context_id, memory_id, query, embedding=embedding, filters=filters)
+
+    # --- contexts ---
+
+    def create_context(self, context_id: str, *, origin: str = "trusted") -> None:
+        """Makes a context. Contexts of ours are also made by the first write.
+
+        Args:
+            context_id: its name.
+            origin: ``"trusted"``, or ``"external"`` for what others write: nothing in it is ever trusted.
+        """
+        self._core.create_context(context_id, origin=origin)
+
+    def contexts(self) -> builtins.list[dict[str, Any]]:
+        """Every context, as a dictionary with its ``context_id``, ``origin`` and figures."""
+        return self._core.contexts()
+
+    def context(self, context_id: str) -> Context:
+        """A handle that has every verb without ``context_id``.
+
+        Example:
+            >>> import memkura
+            >>> with memkura.open(":memory:", embedder=None) as engine:
+            ...     ops = engine.context("ops")
+            ...     _ = ops.remember("Deploys go out on Tuesday")
+            ...     ops.count()
+            1
+        """
+        from memkura.context import Context
+
+        return Context(self, context_id)
+
+    # --- upkeep ---
+
+    @property
+    def embedder(self) -> EmbedderInfo:
+        """Which embedder the store works with, and whether semantic search is on."""
+        return self._bound.info()
+
+    def reindex(self, embedder: object = None, progress: Progress | None = None) -> ReindexReport:
+        """Embeds every memory anew, beside the old vectors; recall changes over when all are there.
+
+        Args:
+            embedder: the new embedder, in any form that :func:`memkura.open` takes; the engine's own by default.
+            progress: called with how many were tried and how many there are.
+
+        Returns:
+            How far it came. ``"partial"`` means: run it again.
+
+        Raises:
+            EmbedderFailed: there is no embedder.
+        """
+        vectors = self._bound.vectors if embedder is None else self._bound.vectors_of(embedder)
+        if vectors.embedder is None:
+            raise EmbedderFailed(
+                "there is no embedder to reindex with", field="embedder", advice="Name one: reindex(embedder=…)"
+            )
+        report = reindexing.reindex(self._core, vectors, progress)
+        if report.state == "complete":
+            self._bound.vectors = vectors
+        return report
+
+    def maintain(self) -> dict[str, Any]:
+        """Embeds what an outage left without vectors, then tidies files. Safe at any time, in any process.
+
+        Returns:
+            What was done, by name; ``embedded`` and ``not_embedded`` are counts.
+        """
+        embedded = not_embedded = 0
+        if self._bound.may_fill_in():
+            embedded, reasons = reindexing.fill_in(self._core, self._bound.vectors)
+            not_embedded = sum(reasons.values())
+        return {**self._core.maintain(), "embedded": embedded, "not_embedded": not_embedded}
+
+    def compact(self) -> dict[str, Any]:
+        """Gives room back to the disk, and removes the last bytes of what was purged. Returns figures by name."""
+        return self._core.compact()
+
+    def stats(self, context_id: str | None = None) -> Stats:
+        """What the store holds, or one context of it."""
+        return Stats.of(self._core.stats(context_id), self.embedder)
+
+    def build_info(self) -> dict[str, str]:
+        """Versions of what was built in."""
+        return _core.build_info()
+
+    def close(self) -> None:
+        """Lets go of every file. A second call is harmless; any later verb raises ``StoreClosed``."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<memkura.Engine {self._path!r}, {self._bound.vectors.info(None).note}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an Engine cannot be pickled: open the store by its path in the other process")
+
+
+def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
+    """The arguments that say something."""
+    return {
+        name: value for name, value in arguments.items() if name not in without and value is not None and value != ()
+    }
+
+
+def _check_items(items: Sequence[object], first: int) -> None:
+    for at, item in enumerate(items, first):
+        if not isinstance(item, Mapping):
+            raise InvalidInput(
+                "is not a dictionary of a memory's fields",
+                field=f"items[{at}]",
+                value=type(item).__name__,
+                advice='Write it as {"context_id": …, "summary": …}',
+            )
+
+
+def _warn(texts: Iterable[str]) -> None:
+    """One ``TextRepaired`` for each, shown at the caller's line, however many of our own frames lie between."""
+    for text in texts:
+        level = 2
+        frame = sys._getframe(1)  # noqa: SLF001 - the interpreter's documented way to the caller
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "memkura":
+            frame = frame.f_back
+            level += 1
+        warnings.warn(text, TextRepaired, stacklevel=level)

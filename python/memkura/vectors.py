@@ -1,0 +1,155 @@
+"""The store's embedder, called with care.
+
+It is somebody else's code: it may raise, answer with nonsense or take long. So it is called outside every lock, what
+it returns is checked vector by vector, and no failure of it ever loses a write or a recall: a memory is kept without
+its vector and with the reason, a question is answered by text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from memkura import _core
+from memkura.errors import EmbedderFailed
+from memkura.records import EmbedderInfo
+from memkura.visible import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from memkura.embedders import Embedder, Kind, Vector
+
+QUERY_FAILED = "vector:embedder_failed"
+QUERY_INVALID = "vector:query_invalid"
+
+_BATCH = 64
+# After so many texts in a row that fail one by one, the embedder is taken to be down: the rest waits for `maintain()`.
+_FAILURES_MAX = 3
+_REASON_CHARS = 300
+
+
+class Embedded(NamedTuple):
+    """The vector (or vectors, of a long text) of one memory, or why there is none."""
+
+    embedding: object = None
+    error: str | None = None
+
+
+class Vectors:
+    """What one embedder makes of texts.
+
+    Attributes:
+        embedder: the embedder itself; ``None`` for recall by text alone.
+        dim: components of a vector; 0 without an embedder.
+        last_error: why its last call was of no use; ``None`` after one that was.
+    """
+
+    def __init__(self, embedder: Embedder | None, *, off_note: str = "", dim: int | None = None) -> None:
+        self.embedder = embedder
+        self.last_error: str | None = None
+        self._off_note = off_note
+        self.dim = dim if dim is not None else (0 if embedder is None else int(embedder.dim))
+
+    @property
+    def fingerprint(self) -> tuple[str, int] | None:
+        """What the store records of the embedder."""
+        return None if self.embedder is None else (self.embedder.id, self.dim)
+
+    def of_memories(self, texts: Sequence[tuple[str, str | None]]) -> list[Embedded]:
+        """The embedding of each (summary, content)."""
+        kept = [(_storable(summary), content and _storable(content)) for summary, content in texts]
+        return self.of_documents([_core.embedding_text(summary, content) for summary, content in kept])
+
+    def of_documents(self, texts: Sequence[str]) -> list[Embedded]:
+        """The embedding of each text; a long one is split, and has one vector a part."""
+        if self.embedder is None or not texts:
+            return [Embedded() for _ in texts]
+        parts = [_core.split_for_embedding(text) for text in texts]
+        answers = iter(self._each([part for several in parts for part in several]))
+        return [_joined([next(answers) for _ in several]) for several in parts]
+
+    def of_query(self, query: str) -> tuple[Vector | None, str | None]:
+        """The question's vector, or the word that says why the vector leg is out."""
+        try:
+            (vector,) = self._call([_storable(query)], "query")
+        except Exception as error:  # noqa: BLE001 - somebody else's code
+            self.last_error = _reason(error)
+            return None, QUERY_FAILED
+        problem = _core.vector_problem(vector, self.dim)
+        self.last_error = problem
+        return (None, QUERY_INVALID) if problem else (vector, None)
+
+    def info(self, recorded: tuple[str, int] | None) -> EmbedderInfo:
+        """The embedder and its state beside what the store has on `recorded`."""
+        if self.embedder is None:
+            return EmbedderInfo(None, None, "off", self._off_note)
+        shown = one_line(self.embedder.id, 80)
+        if recorded is not None and recorded != self.fingerprint:
+            held = one_line(recorded[0], 80)
+            note = f"semantic search: off (the store holds vectors of {held}); run reindex() for {shown}"
+            return EmbedderInfo(self.embedder.id, self.dim, "changed", note, self.last_error)
+        if self.last_error is not None:
+            why = one_line(self.last_error, 120)
+            note = f"semantic search: failing ({shown}: {why}); maintain() fills in what is missing"
+            return EmbedderInfo(self.embedder.id, self.dim, "failing", note, self.last_error)
+        note = f"semantic search: on ({shown}, {self.dim} dimensions)"
+        return EmbedderInfo(self.embedder.id, self.dim, "ready", note)
+
+    def _each(self, texts: Sequence[str]) -> Iterable[Embedded]:
+        size = max(1, int(getattr(self.embedder, "max_batch", _BATCH)))
+        for start in range(0, len(texts), size):
+            yield from self._batch(texts[start : start + size])
+
+    def _batch(self, texts: Sequence[str]) -> list[Embedded]:
+        try:
+            vectors = self._call(texts, "document")
+        except Exception as error:  # noqa: BLE001 - somebody else's code
+            self.last_error = _reason(error)
+            return self._one_by_one(texts) if len(texts) > 1 else [Embedded(error=self.last_error)]
+        return [self._checked(vector) for vector in vectors]
+
+    def _one_by_one(self, texts: Sequence[str]) -> list[Embedded]:
+        """One bad text must not cost its neighbours their vectors."""
+        answers: list[Embedded] = []
+        in_a_row = 0
+        for text in texts:
+            if in_a_row == _FAILURES_MAX:
+                answers.append(Embedded(error=self.last_error))
+                continue
+            (answer,) = self._batch([text])
+            in_a_row = 0 if answer.error is None else in_a_row + 1
+            answers.append(answer)
+        return answers
+
+    def _checked(self, vector: Vector) -> Embedded:
+        problem = _core.vector_problem(vector, self.dim)
+        self.last_error = problem
+        return Embedded(error=problem) if problem else Embedded(vector)
+
+    def _call(self, texts: Sequence[str], kind: Kind) -> list[Vector]:
+        if self.embedder is None:
+            raise EmbedderFailed("there is no embedder")
+        vectors = list(self.embedder.embed(texts, kind=kind))
+        if len(vectors) != len(texts):
+            raise EmbedderFailed(f"the embedder answered {len(texts)} texts with {len(vectors)} vectors")
+        return vectors
+
+
+def _storable(text: str) -> str:
+    """`text` as the store mends it: a vector describes exactly the text beside it (I11)."""
+    if "\0" in text:
+        text = text.replace("\0", "")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _joined(parts: Sequence[Embedded]) -> Embedded:
+    errors = [part.error for part in parts if part.error is not None]
+    if errors:
+        return Embedded(error=errors[0])
+    if len(parts) == 1:
+        return parts[0]
+    return Embedded([part.embedding for part in parts])
+
+
+def _reason(error: Exception) -> str:
+    return one_line(f"{type(error).__name__}: {error}", _REASON_CHARS)

