@@ -173,9 +173,7 @@ def _safe(result: Result) -> None:
 
 def test_no_output_holds_a_control_character(run: Run, store_path: Path, tmp_path: Path) -> None:
     """TXT-2: tables, plain text, errors and progress."""
-    memory_id = _remember(
-        store_path, NASTY, content=NASTY, tags=["\x1btag"], metadata={"\x1bkey": NASTY}, type="\x1btype", key="\x1bkey"
-    )
+    memory_id = _remember(store_path, NASTY, content=NASTY, metadata={"\x1bkey": NASTY}, proof=NASTY)
     rows = tmp_path / "\x1b[2Jrows.jsonl"
     rows.write_text(json.dumps({"id": NASTY, "text": NASTY}))
     broken = tmp_path / "broken.jsonl"
