@@ -7,7 +7,17 @@ from typing import Any, Final, TypeAlias, final
 
 _Json: TypeAlias = Any
 
-__all__: builtins.list[str]
+__all__ = [
+    "Engine",
+    "Hit",
+    "Memory",
+    "Receipt",
+    "build_info",
+    "embedding_text",
+    "limits",
+    "split_for_embedding",
+    "vector_problem",
+]
 
 @final
 class Memory:
