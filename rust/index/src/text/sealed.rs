@@ -174,7 +174,6 @@ impl Sealed {
 /// Terms as tokens: each as often as it occurs. Their order and places are not kept by the index.
 fn pre_tokenized(terms: Vec<(String, u32)>) -> PreTokenizedString {
     let tokens = terms.into_iter().flat_map(|(term, frequency)| {
-        // The default position is the largest number, and tantivy adds to it.
         let token = Token { text: term, position: 0, ..Token::default() };
         std::iter::repeat_n(token, frequency as usize)
     });
