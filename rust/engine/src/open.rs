@@ -27,7 +27,8 @@ pub struct Engine {
     /// Where sealed indexes are kept; `None` for a store in memory.
     pub(crate) index_folder: Option<PathBuf>,
     pub(crate) store_id: String,
-    pub(crate) wanted: Option<(String, usize)>,
+    /// The embedder that the engine's own vectors come from; a reindex moves on to another.
+    wanted: RwLock<Option<(String, usize)>>,
     pub(crate) contexts: RwLock<HashMap<String, Context>>,
     pub(crate) partitions: RwLock<HashMap<i64, Arc<Loaded>>>,
     pub(crate) following: Mutex<Following>,
@@ -70,7 +71,7 @@ impl Engine {
             record,
             index_folder,
             store_id,
-            wanted: options.embedder,
+            wanted: RwLock::new(options.embedder),
             contexts: RwLock::default(),
             partitions: RwLock::default(),
             following: Mutex::new(Following { seen: None, position, bound }),
@@ -108,6 +109,15 @@ impl Engine {
     /// The engine's own time for a reading of the wall clock: it never goes back.
     pub(crate) fn steady(&self, wall: Timestamp) -> Timestamp {
         self.clock.at(wall)
+    }
+
+    /// The fingerprint and dimension of the embedder that the engine's own vectors come from.
+    pub(crate) fn wanted(&self) -> Option<(String, usize)> {
+        read(&self.wanted).clone()
+    }
+
+    pub(crate) fn want(&self, name: &str, dimensions: usize) {
+        *write(&self.wanted) = Some((name.to_owned(), dimensions));
     }
 
     pub(crate) fn next_id(&self, now: Timestamp) -> MemoryId {
