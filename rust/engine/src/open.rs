@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use memkura_index::Partition;
 use memkura_model::{Context, IdSource, MemoryId, SteadyClock, Timestamp};
@@ -35,6 +36,10 @@ pub struct Engine {
     ids: Mutex<IdSource>,
     clock: SteadyClock,
     gate: Gate,
+    /// Whether a thread is sealing in the background.
+    pub(crate) sealing: AtomicBool,
+    /// The engine itself, for that thread.
+    pub(crate) this: Weak<Self>,
 }
 
 /// A partition, and the change up to which it was loaded.
@@ -67,7 +72,7 @@ impl Engine {
             Ok::<_, EngineError>((store_id, reader.last_change()?, reader.embedder(EmbedderState::Bound)?))
         })?;
         let index_folder = (path != ":memory:").then(|| PathBuf::from(path).join("index"));
-        Ok(Arc::new(Self {
+        Ok(Arc::new_cyclic(|this| Self {
             record,
             index_folder,
             store_id,
@@ -78,6 +83,8 @@ impl Engine {
             ids: Mutex::new(IdSource::new(random_bits)),
             clock: SteadyClock::default(),
             gate: Gate::default(),
+            sealing: AtomicBool::new(false),
+            this: Weak::clone(this),
         }))
     }
 

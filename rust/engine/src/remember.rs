@@ -106,6 +106,7 @@ impl Engine {
     /// again and reports.
     pub(crate) fn follow_own_write(self: &Engine) {
         let _ = self.catch_up();
+        self.seal_soon();
     }
 
     fn write_draft(
