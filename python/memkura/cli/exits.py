@@ -24,6 +24,6 @@ def code_of(error: errors.MemkuraError) -> int:
         return FAULT
     if isinstance(error, errors.NotFound):
         return NOTHING_FOUND
-    if isinstance(error, errors.InvalidInput | errors.EmbedderUnavailable | errors.KeyTaken):
+    if isinstance(error, errors.InvalidInput | errors.EmbedderError | errors.KeyTaken):
         return BAD_INPUT
     return STORE_TROUBLE

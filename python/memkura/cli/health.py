@@ -55,10 +55,10 @@ def _degraded(state: str, unembedded: int) -> dict[str, str]:
     found = {}
     if state == "changed":
         found["vector:embedder_changed"] = (
-            "the store holds another embedder's vectors; reindex, or open it with that one"
+            "the store holds another embedder's vectors; run memkura reindex, or open it with that one"
         )
     if state == "failing":
         found["vector:embedder_failed"] = "the embedder does not work; memories are kept and found by text"
     if unembedded and state not in {"off", "changed"}:
-        found["vector:unembedded"] = f"{unembedded:,} memories wait for their vectors; maintain() makes them"
+        found["vector:unembedded"] = f"{unembedded:,} memories wait for their vectors; run memkura maintain"
     return found
