@@ -52,6 +52,7 @@ lint: setup  ## formatting, lints and types; changes nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy tests examples benches
 
 fmt: setup  ## format everything
 	cargo fmt
