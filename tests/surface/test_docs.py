@@ -22,6 +22,7 @@ from memkura.cli import main
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MAKE = re.compile(r"(?:`|^)make ([a-z-]+)", re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -128,9 +129,7 @@ def test_make_verbs_are_there() -> None:
     """Every `make` verb that a page names is in the Makefile, and the README names the two that matter."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     verbs = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    named = {
-        verb for page in PAGES for verb in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.M)
-    }
+    named = {verb for page in PAGES for verb in MAKE.findall(page.read_text(encoding="utf-8"))}
     assert {"demo", "test"} <= named <= verbs
 
 
