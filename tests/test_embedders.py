@@ -406,7 +406,6 @@ def test_store_of_text_gets_its_vectors_later(store_path: Path, toy: ToyEmbedder
         assert engine.recall("c", "river number 5", legs=["vector"])[0].summary == "river number 5"
 
 
-@pytest.mark.xfail(strict=True, reason="the native engine keeps the embedder that it was opened with")
 def test_reindex_to_another_embedder_goes_on_with_it(engine: Engine) -> None:
     """VEC-1: on the same handle, recall and writes use the new one from then on."""
     engine.remember("c", "river number 1")

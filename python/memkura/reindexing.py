@@ -34,8 +34,11 @@ def fill_in(
         total: how many there are, if known.
     """
     reasons: Counter[str] = Counter()
+    if vectors.fingerprint is None:
+        return 0, reasons
+    embedder_id, _ = vectors.fingerprint
     tried = stored = after = 0
-    while page := core.pending_embeddings(limit=_PAGE, after=after):
+    while page := core.pending_embeddings(embedder_id, limit=_PAGE, after=after):
         answers = vectors.of_documents([text for _, _, text in page])
         ready = [
             (row, version, answer.embedding)
@@ -43,10 +46,10 @@ def fill_in(
             if answer.error is None
         ]
         if ready:
-            stored += core.store_embeddings(ready)
+            stored += core.store_embeddings(embedder_id, ready)
         failed = [(page[at][:2], answer.error) for at, answer in enumerate(answers) if answer.error is not None]
         for reason in dict.fromkeys(reason for _, reason in failed):
-            core.fail_embeddings([item for item, why in failed if why == reason], reason)
+            core.fail_embeddings(embedder_id, [item for item, why in failed if why == reason], reason)
         reasons.update(reason for _, reason in failed)
         after = page[-1][0]
         tried += len(page)

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use memkura_index::Partition;
 use memkura_model::{Context, IdSource, MemoryId, SteadyClock, Timestamp};
@@ -27,13 +28,18 @@ pub struct Engine {
     /// Where sealed indexes are kept; `None` for a store in memory.
     pub(crate) index_folder: Option<PathBuf>,
     pub(crate) store_id: String,
-    pub(crate) wanted: Option<(String, usize)>,
+    /// The embedder that the engine's own vectors come from; a reindex moves on to another.
+    wanted: RwLock<Option<(String, usize)>>,
     pub(crate) contexts: RwLock<HashMap<String, Context>>,
     pub(crate) partitions: RwLock<HashMap<i64, Arc<Loaded>>>,
     pub(crate) following: Mutex<Following>,
     ids: Mutex<IdSource>,
     clock: SteadyClock,
     gate: Gate,
+    /// Whether a thread is sealing in the background.
+    pub(crate) sealing: AtomicBool,
+    /// The engine itself, for that thread.
+    pub(crate) this: Weak<Self>,
 }
 
 /// A partition, and the change up to which it was loaded.
@@ -66,17 +72,19 @@ impl Engine {
             Ok::<_, EngineError>((store_id, reader.last_change()?, reader.embedder(EmbedderState::Bound)?))
         })?;
         let index_folder = (path != ":memory:").then(|| PathBuf::from(path).join("index"));
-        Ok(Arc::new(Self {
+        Ok(Arc::new_cyclic(|this| Self {
             record,
             index_folder,
             store_id,
-            wanted: options.embedder,
+            wanted: RwLock::new(options.embedder),
             contexts: RwLock::default(),
             partitions: RwLock::default(),
             following: Mutex::new(Following { seen: None, position, bound }),
             ids: Mutex::new(IdSource::new(random_bits)),
             clock: SteadyClock::default(),
             gate: Gate::default(),
+            sealing: AtomicBool::new(false),
+            this: Weak::clone(this),
         }))
     }
 
@@ -108,6 +116,15 @@ impl Engine {
     /// The engine's own time for a reading of the wall clock: it never goes back.
     pub(crate) fn steady(&self, wall: Timestamp) -> Timestamp {
         self.clock.at(wall)
+    }
+
+    /// The fingerprint and dimension of the embedder that the engine's own vectors come from.
+    pub(crate) fn wanted(&self) -> Option<(String, usize)> {
+        read(&self.wanted).clone()
+    }
+
+    pub(crate) fn want(&self, name: &str, dimensions: usize) {
+        *write(&self.wanted) = Some((name.to_owned(), dimensions));
     }
 
     pub(crate) fn next_id(&self, now: Timestamp) -> MemoryId {

@@ -235,19 +235,19 @@ impl Engine {
             return Ok(prepared);
         }
         let Some(bound) = bound else {
-            if recall.embedding.is_some() || self.wanted.is_some() {
+            if recall.embedding.is_some() || self.wanted().is_some() {
                 prepared.degraded.push("vector:unembedded");
             }
             return Ok(prepared);
         };
         let is_other = self
-            .wanted
+            .wanted()
             .as_ref()
             .is_some_and(|(name, dimensions)| *name != bound.name || *dimensions != bound.dimensions);
         match &recall.embedding {
             _ if is_other => prepared.degraded.push("vector:embedder_changed"),
             None if recall.query.is_none() => {}
-            None if self.wanted.is_none() => prepared.degraded.push("vector:no_embedder"),
+            None if self.wanted().is_none() => prepared.degraded.push("vector:no_embedder"),
             None => prepared.degraded.push("vector:embedder_failed"),
             Some(vector) if vector.len() != bound.dimensions => {
                 let problem = format!("has {} components, the store's embedder has {}", vector.len(), bound.dimensions);

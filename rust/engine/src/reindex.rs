@@ -47,7 +47,7 @@ impl Engine {
             let bound = reader.embedder(EmbedderState::Bound)?;
             let building = reader.embedder(EmbedderState::Building)?;
             let is_other = self
-                .wanted
+                .wanted()
                 .as_ref()
                 .zip(bound.as_ref())
                 .is_some_and(|((name, dimensions), bound)| !is_same(bound, name, *dimensions));
@@ -72,30 +72,38 @@ impl Engine {
             .into());
         }
         let embedder = self.record.write(|writer| target(writer, name, dimensions, now))?;
+        self.want(name, dimensions);
         self.catch_up()?;
         self.progress(&embedder)
     }
 
-    /// Up to `limit` texts after row `after` that still need a vector by the embedder at work.
+    /// Up to `limit` texts after row `after` that still need a vector by the embedder `name`; none when the store has no
+    /// use for its vectors.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn pending_embeddings(&self, after: i64, limit: usize) -> Result<Vec<PendingEmbedding>, EngineError> {
+    pub fn pending_embeddings(
+        &self,
+        name: &str,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<PendingEmbedding>, EngineError> {
         let _inside = self.enter()?;
         self.record.read(|reader| {
-            let Some(embedder) = working(reader)? else { return Ok(Vec::new()) };
+            let Some(embedder) = in_use(reader, name)? else { return Ok(Vec::new()) };
             Ok(reader.pending_embeddings(embedder.number, after, limit)?)
         })
     }
 
-    /// Takes vectors for pending texts, each as (row, text version, embedding). Returns how many still had that text.
+    /// Takes vectors that the embedder `name` made for pending texts, each as (row, text version, embedding). Returns how
+    /// many still had that text; none when another process has moved the store to another embedder (I11).
     ///
     /// # Errors
     /// When a vector cannot be taken, or the record cannot be written; none was taken then.
-    pub fn store_embeddings(&self, items: &[(i64, i64, Embedding)]) -> Result<usize, EngineError> {
+    pub fn store_embeddings(&self, name: &str, items: &[(i64, i64, Embedding)]) -> Result<usize, EngineError> {
         let _inside = self.enter()?;
         let taken = self.record.write(|writer| {
-            let Some(embedder) = working(writer)? else { return Ok(0) };
+            let Some(embedder) = in_use(writer, name)? else { return Ok(0) };
             let mut taken = 0;
             for (row, text_version, embedding) in items {
                 taken += usize::from(put(writer, &embedder, *row, *text_version, embedding)?);
@@ -142,6 +150,15 @@ fn is_same(embedder: &Embedder, name: &str, dimensions: usize) -> bool {
 fn working(reader: &memkura_store::Reader<'_>) -> Result<Option<Embedder>, EngineError> {
     let building = reader.embedder(EmbedderState::Building)?;
     Ok(if building.is_some() { building } else { reader.embedder(EmbedderState::Bound)? })
+}
+
+/// The embedder called `name`, if recall uses its vectors or will.
+fn in_use(reader: &memkura_store::Reader<'_>, name: &str) -> Result<Option<Embedder>, EngineError> {
+    let building = reader.embedder(EmbedderState::Building)?.filter(|embedder| embedder.name == name);
+    Ok(match building {
+        Some(building) => Some(building),
+        None => reader.embedder(EmbedderState::Bound)?.filter(|embedder| embedder.name == name),
+    })
 }
 
 /// The embedder of this fingerprint, entered if the store does not know it. Another half-built one gives way.

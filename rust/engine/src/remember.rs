@@ -106,6 +106,7 @@ impl Engine {
     /// again and reports.
     pub(crate) fn follow_own_write(self: &Engine) {
         let _ = self.catch_up();
+        self.seal_soon();
     }
 
     fn write_draft(
@@ -125,6 +126,7 @@ impl Engine {
             return Ok(Receipt { duplicates: vec![first.memory_id], ..Receipt::of(first, false) });
         }
         let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
+        trust::may_deliver(draft.delivery_mode, tier)?;
         let old = match &draft.key {
             Some(key) => writer.by_key(&context, draft.scope.as_deref().unwrap_or(DEFAULT_SCOPE), &fold(key))?,
             None => None,
@@ -192,8 +194,8 @@ impl Engine {
     /// Checks an embedding before anything is written.
     pub(crate) fn checked(&self, embedding: Embedding) -> Result<Embedding, Invalid> {
         let Embedding::Vectors { dimensions, values } = &embedding else { return Ok(embedding) };
-        let expected = match &self.wanted {
-            Some((_, dimensions)) => *dimensions,
+        let expected = match self.wanted() {
+            Some((_, dimensions)) => dimensions,
             None => crate::open::locked(&self.following).bound.as_ref().map_or(*dimensions, |bound| bound.dimensions),
         };
         if *dimensions != expected || values.is_empty() {
@@ -248,7 +250,8 @@ impl Engine {
         /// The fingerprint of vectors that callers bring themselves.
         const GIVEN: &str = "given";
         let bound = writer.embedder(EmbedderState::Bound)?;
-        let (name, dimensions) = match (&self.wanted, dimensions) {
+        let wanted = self.wanted();
+        let (name, dimensions) = match (&wanted, dimensions) {
             (Some((name, dimensions)), _) => (name.as_str(), *dimensions),
             (None, Some(dimensions)) => (bound.as_ref().map_or(GIVEN, |bound| &bound.name), dimensions),
             (None, None) => return Ok(bound),

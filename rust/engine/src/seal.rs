@@ -6,7 +6,8 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use memkura_index::tokens::ANALYSER_VERSION;
 use memkura_index::{IndexError, Sealed};
@@ -24,6 +25,26 @@ const SEAL_FRESH_SHARE: usize = 4;
 const FORMAT: u32 = 1;
 
 impl Engine {
+    /// Lets a thread of its own seal what has grown large, unless one is at it already. A write never waits for it.
+    pub(crate) fn seal_soon(&self) {
+        let due = read(&self.partitions).values().any(|loaded| is_due(loaded, false));
+        if !due || self.sealing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let this = Weak::clone(&self.this);
+        let spawned = std::thread::Builder::new().name("memkura-seal".to_owned()).spawn(move || {
+            let Some(engine) = this.upgrade() else { return };
+            // Inside until the end, so that a fork or a close waits for it.
+            let Ok(_inside) = engine.enter() else { return };
+            // A sealed part saves time and holds nothing of its own: what failed now is tried again after a later write.
+            let _ = engine.seal_loaded(false);
+            engine.sealing.store(false, Ordering::Release);
+        });
+        if spawned.is_err() {
+            self.sealing.store(false, Ordering::Release);
+        }
+    }
+
     /// Seals every loaded context whose fresh part has grown large, and those that `all` asks for.
     pub(crate) fn seal_loaded(&self, all: bool) -> Result<usize, EngineError> {
         let mut sealed = 0;
@@ -39,7 +60,8 @@ impl Engine {
 
     fn seal(&self, context: &Context, loaded: &Loaded) -> Result<(), EngineError> {
         let Some(root) = self.folder_of(context) else {
-            let sealed = read(&loaded.partition).seal(None)?;
+            let documents = read(&loaded.partition).to_seal()?;
+            let sealed = Sealed::write(None, documents)?;
             write(&loaded.partition).take_sealed(sealed)?;
             return Ok(());
         };
@@ -52,7 +74,8 @@ impl Engine {
         let name = format!("{:032x}", self.next_id(memkura_model::Timestamp(0)).0);
         let folder = root.join(&name);
         private_folder(&folder)?;
-        let sealed = read(&loaded.partition).seal(Some(&folder))?;
+        let documents = read(&loaded.partition).to_seal()?;
+        let sealed = Sealed::write(Some(&folder), documents)?;
         write_synced(&folder.join("manifest.json"), &self.manifest(context).to_string())?;
         make_private(&folder)?;
         write_synced(&root.join("CURRENT.new"), &name)?;

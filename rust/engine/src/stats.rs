@@ -39,7 +39,7 @@ impl Engine {
             let contexts = if context.is_some() { 1 } else { reader.contexts()?.len() };
             Ok::<_, EngineError>(Stats { totals: reader.totals(context.as_ref())?, contexts, ..Stats::default() })
         })?;
-        let wants_vectors = self.wanted.is_some() || crate::open::locked(&self.following).bound.is_some();
+        let wants_vectors = self.wanted().is_some() || crate::open::locked(&self.following).bound.is_some();
         if !wants_vectors {
             stats.totals.unembedded = 0;
         }

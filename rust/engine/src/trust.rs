@@ -1,6 +1,6 @@
 //! The stamp: the one place that says how far a new memory can be trusted (I6).
 
-use memkura_model::{Context, Door, MemoryId, Tier};
+use memkura_model::{Context, DeliveryMode, Door, Invalid, MemoryId, Tier};
 use memkura_store::Reader;
 
 use crate::EngineError;
@@ -16,4 +16,15 @@ pub fn tier(reader: &Reader<'_>, context: &Context, door: Door, sources: &[Memor
         tier = tier.min(source.trust_tier);
     }
     Ok(tier)
+}
+
+/// Checks that a memory of this tier may reach the agent in this way: what came from outside cannot pin itself.
+///
+/// # Errors
+/// When an external memory asks to be in every prompt.
+pub fn may_deliver(mode: DeliveryMode, tier: Tier) -> Result<(), Invalid> {
+    if mode != DeliveryMode::Always || tier == Tier::Trusted {
+        return Ok(());
+    }
+    Err(Invalid::value("delivery_mode", "cannot pin text from outside", mode.as_str(), "Let a person endorse it first"))
 }

@@ -3,7 +3,7 @@
 use memkura_model::{Action, Door, Memory, MemoryId, Patch, Timestamp};
 
 use crate::remember::{Embedding, Receipt};
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, trust};
 
 impl Engine {
     /// Changes fields of a memory in use. When its text changes, `embedding` describes the new one.
@@ -30,6 +30,7 @@ impl Engine {
                 return Err(EngineError::KeyTaken(old.key.unwrap_or_else(|| id.to_string())));
             }
             let patched = patch.applied_to(&old)?;
+            trust::may_deliver(patched.delivery_mode, patched.trust_tier)?;
             let version = old.version + 1;
             let same_text = patched.summary == old.summary && patched.content == old.content;
             let mut memory = Memory {

@@ -4,7 +4,6 @@
 //! by ordinal is broken alike in an index that grew and in one that was just built (I3).
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use memkura_model::{Filter, Memory, MemoryId, Timestamp};
 use roaring::RoaringBitmap;
@@ -14,7 +13,7 @@ use crate::bits::Bits;
 use crate::facets::Facets;
 use crate::keys::Keys;
 use crate::sessions::Sessions;
-use crate::text::{Sealed, SealedDocument, TextIndex};
+use crate::text::{Sealed, SealedDocument, TextIndex, ToSeal};
 use crate::tokens::analyse_document;
 use crate::vector::Vectors;
 
@@ -190,19 +189,19 @@ impl Partition {
         self.text.parts()
     }
 
-    /// Writes every live text into one sealed part: in `folder`, or in memory without one.
+    /// Every live text as it was analysed, ready for [`Sealed::write`], which takes long and needs no lock.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn seal(&self, folder: Option<&Path>) -> Result<Sealed, IndexError> {
+    /// When the old sealed part cannot be read.
+    pub fn to_seal(&self) -> Result<ToSeal, IndexError> {
         let documents = self.text.extract(&self.live)?.into_iter().map(|(ordinal, text)| {
             let column = &self.columns[ordinal as usize];
             (SealedDocument { row: column.row, version: column.version, length: text.length }, text.terms)
         });
-        Sealed::write(folder, documents.collect())
+        Ok(documents.collect())
     }
 
-    /// Puts a sealed part made by [`Partition::seal`] in the place of both text parts. Texts that changed while it was
+    /// Puts a sealed part made of [`Partition::to_seal`] in the place of both text parts. Texts that changed while it was
     /// being written stay fresh.
     ///
     /// # Errors

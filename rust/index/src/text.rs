@@ -12,4 +12,4 @@ mod sealed;
 
 pub use postings::TextIndex;
 pub use score::{TermShare, TextScores};
-pub use sealed::{Sealed, SealedDocument};
+pub use sealed::{Sealed, SealedDocument, ToSeal};

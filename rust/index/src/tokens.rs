@@ -136,6 +136,12 @@ pub fn analyse_query(text: &str) -> Vec<QueryTerm> {
     weighted.collect()
 }
 
+/// A term as it can be shown to a person: a stem without the mark that keeps it apart from words.
+#[must_use]
+pub fn shown(term: &str) -> &str {
+    term.trim_start_matches(stem::STEM_MARK)
+}
+
 /// Calls `emit` for every occurrence of every term, in the order of the text.
 fn each_term(text: &str, emit: &mut dyn FnMut(Kind, &str)) {
     let folded = fold::normalise(text);

@@ -57,7 +57,7 @@ fn memory(row: i64, seed: u32) -> Memory {
 fn condition() -> impl Strategy<Value = Value> {
     let number = prop_oneof![Just(json!(1)), Just(json!(1.5)), Just(json!(0)), Just(json!(0.5))];
     let bound = prop::sample::select(vec!["gt", "gte", "lt", "lte", "eq"]);
-    let any = prop_oneof![Just(json!("1")), Just(json!("a")), Just(json!(true)), Just(json!(1)), Just(json!(2.5))];
+    let scalar = prop_oneof![Just(json!("1")), Just(json!("a")), Just(json!(true)), Just(json!(1)), Just(json!(2.5))];
     prop_oneof![
         prop::sample::select(vec!["note", "fact", "none"]).prop_map(|kind| json!({"type": kind})),
         prop::sample::select(vec!["t0", "t1", "t9"]).prop_map(|tag| json!({"tags": {"in": [tag, "t2"]}})),
@@ -65,8 +65,8 @@ fn condition() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(|wanted| json!({"session": {"exists": wanted}})),
         (bound.clone(), number.clone()).prop_map(|(bound, value)| json!({"importance": {bound: value}})),
         (bound.clone(), number).prop_map(|(bound, value)| json!({"access_count": {bound: value}})),
-        (bound.clone(), any.clone()).prop_map(|(bound, value)| json!({"metadata.n": {bound: value}})),
-        (prop::sample::select(vec!["metadata.list", "metadata.deep.x", "metadata.a.b", "metadata.no"]), any)
+        (bound.clone(), scalar.clone()).prop_map(|(bound, value)| json!({"metadata.n": {bound: value}})),
+        (prop::sample::select(vec!["metadata.list", "metadata.deep.x", "metadata.a.b", "metadata.no"]), scalar)
             .prop_map(|(path, value)| json!({path: value})),
         (bound, 0_i64..20)
             .prop_map(|(bound, second)| json!({"created_at": {bound: Timestamp(second * 1_000_000).to_string()}})),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memkura_index::vector::UnitQuery;
-use memkura_index::{Found, Partition, Query};
+use memkura_index::{Found, Partition, Query, Sealed};
 use memkura_model::recall::{Curve, Fusion, Weights};
 use memkura_model::{DeliveryMode, Filter, Memory, MemoryId, Metadata, SourceType, Status, Tier, Timestamp};
 use proptest::prelude::*;
@@ -60,6 +60,11 @@ fn memory(row: i64, version: i64, words: &[usize], session: Option<u8>, status: 
         text_version: version,
         embedded: true,
     }
+}
+
+fn sealed(partition: &Partition, folder: Option<&std::path::Path>) -> Sealed {
+    let documents = partition.to_seal().expect("the old part can be read");
+    Sealed::write(folder, documents).expect("the folder can be written")
 }
 
 fn vector(words: &[usize]) -> Vec<f32> {
@@ -140,7 +145,7 @@ proptest! {
                     grown.remove(rows[at].0.row);
                 }
                 Step::Seal => {
-                    let sealed = grown.seal(None).expect("memory can be written");
+                    let sealed = sealed(&grown, None);
                     grown.take_sealed(sealed).expect("memory can be read");
                 }
                 Step::Change { .. } | Step::Retire { .. } => {}
@@ -164,9 +169,9 @@ fn sealed_part_is_found_again() {
     let words = |row: i64| vec![row as usize % WORDS.len(), (row as usize * 7) % WORDS.len()];
     let mut grown = Partition::new(Some(DIMENSIONS), None);
     (1..=200).for_each(|row| put(&mut grown, &memory(row, 1, &words(row), None, Status::Active), &words(row)));
-    grown.seal(Some(folder.path())).expect("the folder can be written");
+    sealed(&grown, Some(folder.path()));
 
-    let sealed = memkura_index::Sealed::open(folder.path()).expect("the folder can be read");
+    let sealed = Sealed::open(folder.path()).expect("the folder can be read");
     let mut loaded = Partition::new(Some(DIMENSIONS), Some(sealed));
     (1..=200).for_each(|row| put(&mut loaded, &memory(row, 1, &words(row), None, Status::Active), &words(row)));
     loaded.loaded();

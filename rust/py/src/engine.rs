@@ -379,10 +379,16 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (*, limit = 256, after = 0))]
-    fn pending_embeddings(&self, py: Python<'_>, limit: usize, after: i64) -> PyResult<Vec<(i64, i64, String)>> {
+    #[pyo3(signature = (embedder_id, *, limit = 256, after = 0))]
+    fn pending_embeddings(
+        &self,
+        py: Python<'_>,
+        embedder_id: &str,
+        limit: usize,
+        after: i64,
+    ) -> PyResult<Vec<(i64, i64, String)>> {
         guarded(py, || {
-            let pending = self.detached(py, |engine| engine.pending_embeddings(after, limit))?;
+            let pending = self.detached(py, |engine| engine.pending_embeddings(embedder_id, after, limit))?;
             let texts = pending.into_iter().map(|one| {
                 (one.row, one.text_version, embedding::embedding_text(&one.summary, one.content.as_deref()))
             });
@@ -390,21 +396,26 @@ impl PyEngine {
         })
     }
 
-    fn store_embeddings(&self, py: Python<'_>, items: Vec<(i64, i64, Bound<'_, PyAny>)>) -> PyResult<usize> {
+    fn store_embeddings(
+        &self,
+        py: Python<'_>,
+        embedder_id: &str,
+        items: Vec<(i64, i64, Bound<'_, PyAny>)>,
+    ) -> PyResult<usize> {
         guarded(py, || {
             let read = |(row, version, vector): (i64, i64, Bound<'_, PyAny>)| {
                 Ok((row, version, embedding::document(Some(&vector), None)?))
             };
             let items = items.into_iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
-            self.detached(py, |engine| engine.store_embeddings(&items))
+            self.detached(py, |engine| engine.store_embeddings(embedder_id, &items))
         })
     }
 
-    fn fail_embeddings(&self, py: Python<'_>, items: Vec<(i64, i64)>, reason: &str) -> PyResult<()> {
+    fn fail_embeddings(&self, py: Python<'_>, embedder_id: &str, items: Vec<(i64, i64)>, reason: &str) -> PyResult<()> {
         guarded(py, || {
             let items: Vec<_> =
                 items.into_iter().map(|(row, version)| (row, version, Embedding::Failed(reason.to_owned()))).collect();
-            self.detached(py, |engine| engine.store_embeddings(&items))?;
+            self.detached(py, |engine| engine.store_embeddings(embedder_id, &items))?;
             Ok(())
         })
     }

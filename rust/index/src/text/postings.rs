@@ -10,7 +10,7 @@ use super::sealed::Sealed;
 use crate::IndexError;
 use crate::bits::Bits;
 use crate::sessions::Sessions;
-use crate::tokens::{Analysed, QueryTerm};
+use crate::tokens::{self, Analysed, QueryTerm};
 
 /// Stands for "no document" and "no ordinal".
 const NONE: u32 = u32::MAX;
@@ -120,7 +120,7 @@ impl TextIndex {
             spread.over_neighbours(&mut matches, mask, |ordinal| self.length(ordinal));
             if let Some((_, density)) = matches.iter().find(|(at, _)| *at == ordinal) {
                 let score = share(worth(term.weight, self.live, document_frequency), *density);
-                shares.push(TermShare { term: term.term, document_frequency, score });
+                shares.push(TermShare { term: tokens::shown(&term.term).to_owned(), document_frequency, score });
             }
         }
         Ok(shares)

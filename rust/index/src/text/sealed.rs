@@ -44,7 +44,7 @@ impl std::fmt::Debug for Sealed {
 const WRITER_BYTES: usize = 512 << 20;
 
 /// The terms of the documents to seal, in the order of the documents.
-pub type Forward = Vec<(SealedDocument, Vec<(String, u32)>)>;
+pub type ToSeal = Vec<(SealedDocument, Vec<(String, u32)>)>;
 
 struct Fields {
     schema: Schema,
@@ -72,7 +72,7 @@ impl Sealed {
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub fn write(folder: Option<&Path>, documents: Forward) -> Result<Self, IndexError> {
+    pub fn write(folder: Option<&Path>, documents: ToSeal) -> Result<Self, IndexError> {
         let fields = fields();
         let directory: Box<dyn Directory> = match folder {
             Some(folder) => {
