@@ -46,9 +46,7 @@ class MemkuraError(Exception):
         return (_rebuild, (type(self), self.message, self.field, self.value, self.advice))
 
 
-def _rebuild(
-    kind: type[MemkuraError], message: str, field: str | None, value: str | None, advice: str
-) -> MemkuraError:
+def _rebuild(kind: type[MemkuraError], message: str, field: str | None, value: str | None, advice: str) -> MemkuraError:
     return kind(message, field=field, value=value, advice=advice)
 
 
