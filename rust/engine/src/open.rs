@@ -102,6 +102,8 @@ impl Engine {
     pub fn suspend(&self) {
         self.gate.suspend();
         self.record.suspend();
+        // The record's version is a number of one connection's own: the next connection counts anew.
+        locked(&self.following).seen = None;
     }
 
     /// Goes on after [`Engine::suspend`], in the parent and in the child.

@@ -59,14 +59,13 @@ impl Engine {
     }
 
     fn seal(&self, context: &Context, loaded: &Loaded) -> Result<(), EngineError> {
+        let documents = read(&loaded.partition).to_seal()?;
         let Some(root) = self.folder_of(context) else {
-            let documents = read(&loaded.partition).to_seal()?;
             let sealed = Sealed::write(None, documents)?;
-            write(&loaded.partition).take_sealed(sealed)?;
-            return Ok(());
+            return Ok(write(&loaded.partition).take_sealed(sealed)?);
         };
         private_folder(&root)?;
-        // One sealer a context across processes; whoever comes second has nothing left to do.
+        // One sealer a context across processes; whoever comes second leaves it to the first.
         let lock = private_file(&root.join("LOCK"))?;
         if lock.try_lock().is_err() {
             return Ok(());
@@ -74,7 +73,6 @@ impl Engine {
         let name = format!("{:032x}", self.next_id(memkura_model::Timestamp(0)).0);
         let folder = root.join(&name);
         private_folder(&folder)?;
-        let documents = read(&loaded.partition).to_seal()?;
         let sealed = Sealed::write(Some(&folder), documents)?;
         write_synced(&folder.join("manifest.json"), &self.manifest(context).to_string())?;
         make_private(&folder)?;
@@ -106,9 +104,14 @@ impl Engine {
     }
 }
 
+/// With `all`, whatever the sealed part does not hold, or holds and should not, is reason enough.
 fn is_due(loaded: &Loaded, all: bool) -> bool {
-    let (fresh, sealed) = read(&loaded.partition).text_parts();
-    fresh > 0 && (all || (fresh >= SEAL_FRESH_MIN && fresh * SEAL_FRESH_SHARE >= sealed))
+    let partition = read(&loaded.partition);
+    let (fresh, sealed) = partition.text_parts();
+    if all {
+        return fresh > 0 || sealed != partition.len();
+    }
+    fresh >= SEAL_FRESH_MIN && fresh * SEAL_FRESH_SHARE >= sealed
 }
 
 fn private_folder(folder: &Path) -> Result<(), IndexError> {

@@ -181,6 +181,16 @@ fn sealed_part_is_found_again() {
     }
 }
 
+/// A part sealed of nothing holds nothing, on disk as in memory.
+#[test]
+fn nothing_can_be_sealed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut partition = Partition::new(None, None);
+    partition.take_sealed(sealed(&partition, Some(folder.path()))).expect("memory can be read");
+    assert!(search_text(&partition, "coffee").is_empty());
+    assert_eq!(Sealed::open(folder.path()).expect("the folder can be read").documents(), []);
+}
+
 /// A context's words count for its own scores alone: nothing outside the partition enters them.
 #[test]
 fn rare_word_outweighs_a_common_one() {

@@ -111,8 +111,8 @@ impl Record {
         let mut slot = locked(&self.writer);
         let connection = self.opened(&mut slot)?;
         connection.execute_batch("VACUUM")?;
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
+        let blocked: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if blocked { Err(StoreError::Busy) } else { Ok(()) }
     }
 
     /// Closes every connection; the next call opens what it needs. Waits for calls that are at work.
