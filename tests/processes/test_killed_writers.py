@@ -1,5 +1,6 @@
-"""Two writers on one store, killed at random moments: what was acknowledged stays, and an index that grew equals one
-that is just built.
+"""Two writers on one store, killed at random moments.
+
+What was acknowledged stays, and an index that grew equals one that is just built.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import memkura
 from memkura.testing import ToyEmbedder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _WRITER = """
 import random, sys
