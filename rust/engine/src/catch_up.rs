@@ -29,10 +29,10 @@ impl Engine {
             return Ok(());
         }
         let (catches, position, bound) = self.record.read(|reader| self.read_changes(reader, &following))?;
-        if bound != following.bound {
-            write(&self.partitions).clear();
-        } else {
+        if bound == following.bound {
             catches.into_iter().for_each(|catch| self.apply(catch));
+        } else {
+            write(&self.partitions).clear();
         }
         *following = Following { seen: Some(version), position, bound };
         Ok(())

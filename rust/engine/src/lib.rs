@@ -41,7 +41,7 @@ pub use forget::Selection;
 pub use memkura_index::ListOrder;
 pub use memkura_store::{Durability, Options as RecordOptions, Revision, StoreError, sqlite_version};
 pub use open::{Engine, OpenOptions};
-pub use read::Page;
+pub use read::{History, Page};
 pub use recall::{Hit, Legs, Recall, Recalled};
 pub use reindex::{EmbedderStatus, ReindexProgress};
 pub use remember::{Embedding, Receipt};

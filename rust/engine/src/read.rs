@@ -22,6 +22,15 @@ pub struct Page {
     pub descending: bool,
 }
 
+/// What became of one memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    /// Its states, oldest first; none of a purged memory.
+    pub states: Vec<Revision>,
+    /// When it was purged, and through which door.
+    pub purged: Option<(Timestamp, String)>,
+}
+
 impl Engine {
     /// The memory with this id, or `None` when this context has none in use.
     ///
@@ -101,16 +110,16 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::NotFound`] when this context never had it.
-    pub fn history(
-        &self,
-        context_id: &str,
-        id: MemoryId,
-    ) -> Result<(Vec<Revision>, Option<(Timestamp, String)>), EngineError> {
+    pub fn history(&self, context_id: &str, id: MemoryId) -> Result<History, EngineError> {
         let _inside = self.enter()?;
         let context = self.context(context_id)?.ok_or(EngineError::NotFound(id))?;
         let (states, purged) = self
             .record
             .read(|reader| Ok::<_, EngineError>((reader.history(&context, id)?, reader.purged(&context, id)?)))?;
-        if states.is_empty() && purged.is_none() { Err(EngineError::NotFound(id)) } else { Ok((states, purged)) }
+        if states.is_empty() && purged.is_none() {
+            Err(EngineError::NotFound(id))
+        } else {
+            Ok(History { states, purged })
+        }
     }
 }

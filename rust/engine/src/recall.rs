@@ -14,7 +14,6 @@ use crate::{Engine, EngineError};
 
 /// Which kinds of evidence a recall looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "a set of three legs, each in it or not")]
 pub struct Legs {
     /// Shared words.
     pub text: bool,

@@ -60,7 +60,8 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Receipt, EngineError> {
         let mut receipts = self.remember_many(vec![(draft, embedding)], door, now)?;
-        Ok(receipts.pop().expect("one draft gives one receipt"))
+        // One draft gives one receipt.
+        Ok(receipts.swap_remove(0))
     }
 
     /// Remembers many drafts, all or none, for the price of one sync.

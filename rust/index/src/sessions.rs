@@ -1,6 +1,6 @@
 //! Turns of a session, each with those before and after it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// How far a turn lends its words: to the two turns on each side.
 pub const REACH: usize = 2;
@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Sessions {
     /// The turns of each session. Ordinals stand in the order of writing, so the set's order is the session's.
-    turns: HashMap<Box<str>, BTreeMap<u32, ()>>,
+    turns: HashMap<Box<str>, BTreeSet<u32>>,
     of: HashMap<u32, Box<str>>,
     /// The chain by ordinal, so that a search steps along it without looking anything up.
     links: Vec<Link>,
@@ -29,9 +29,9 @@ impl Sessions {
     pub fn add(&mut self, session: &str, ordinal: u32) {
         self.remove(ordinal);
         let turns = self.turns.entry(session.into()).or_default();
-        let before = turns.range(..ordinal).next_back().map_or(NONE, |(turn, ())| *turn);
-        let after = turns.range(ordinal..).next().map_or(NONE, |(turn, ())| *turn);
-        turns.insert(ordinal, ());
+        let before = turns.range(..ordinal).next_back().map_or(NONE, |turn| *turn);
+        let after = turns.range(ordinal..).next().map_or(NONE, |turn| *turn);
+        turns.insert(ordinal);
         self.of.insert(ordinal, session.into());
         if self.links.len() <= ordinal as usize {
             self.links.resize(ordinal as usize + 1, Link { before: NONE, after: NONE });

@@ -225,7 +225,6 @@ impl Draft {
 /// What an update changes; `None` leaves a field as it is, `Some(None)` clears it.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[expect(missing_docs, reason = "the fields are those of Memory")]
-#[expect(clippy::option_option, reason = "leaving a field alone and clearing it are different wishes")]
 pub struct Patch {
     pub kind: Option<String>,
     pub summary: Option<String>,

@@ -106,7 +106,7 @@ fn collect(path: String, value: Value, out: &mut Vec<(String, Value)>) {
     match value {
         Value::Array(items) => items.into_iter().for_each(|item| collect(path.clone(), item, out)),
         Value::Object(object) => {
-            object.into_iter().for_each(|(name, item)| collect(format!("{path}.{name}"), item, out))
+            object.into_iter().for_each(|(name, item)| collect(format!("{path}.{name}"), item, out));
         }
         scalar => out.push((path, scalar)),
     }
@@ -119,7 +119,8 @@ mod tests {
     use super::*;
 
     fn object(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap()
+        let Value::Object(object) = value else { panic!("an object is needed") };
+        object
     }
 
     /// Values come back with value and type.

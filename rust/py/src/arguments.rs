@@ -32,7 +32,7 @@ pub fn draft(fields: &Bound<'_, PyAny>) -> Result<(Draft, Vec<String>), Fault> {
             "trigger" => draft.trigger = optional(value, |value| metadata(value, &field))?,
             "importance" => draft.importance = number(value, &field)?,
             "confidence" => {
-                draft.confidence = optional(value, |value| number(value, &field))?.unwrap_or(draft.confidence)
+                draft.confidence = optional(value, |value| number(value, &field))?.unwrap_or(draft.confidence);
             }
             "proof" => draft.proof = optional(value, |value| name(value, &field))?,
             "derived_from" => draft.derived_from = ids(value, &field)?,
@@ -44,7 +44,7 @@ pub fn draft(fields: &Bound<'_, PyAny>) -> Result<(Draft, Vec<String>), Fault> {
             "idempotency_key" => draft.idempotency_key = optional(value, |value| name(value, &field))?,
             "dedup" => {
                 draft.fold_duplicates =
-                    optional(value, |value| choice(value, &field, &[("exact", true)]))?.unwrap_or(false)
+                    optional(value, |value| choice(value, &field, &[("exact", true)]))?.unwrap_or(false);
             }
             _ => return Err(unknown(&field)),
         }
@@ -99,11 +99,11 @@ impl RecallArguments {
                 "min_similarity" => recall.min_similarity = optional(value, |value| number(value, "min_similarity"))?,
                 "fusion" => {
                     recall.fusion =
-                        optional(value, |value| Ok(Fusion::parse(&name(value, "fusion")?)?))?.unwrap_or_default()
+                        optional(value, |value| Ok(Fusion::parse(&name(value, "fusion")?)?))?.unwrap_or_default();
                 }
                 "weights" => given_weights = Some(value.clone()).filter(|value| !value.is_none()),
                 "freshness" => {
-                    recall.curve = optional(value, |value| choice(value, "freshness", CURVES))?.unwrap_or_default()
+                    recall.curve = optional(value, |value| choice(value, "freshness", CURVES))?.unwrap_or_default();
                 }
                 "neighbours" => recall.neighbours = truth(value, "neighbours")?,
                 "include_superseded" => recall.include_superseded = truth(value, "include_superseded")?,

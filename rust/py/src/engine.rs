@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memkura_engine::{Durability, Embedding, Engine, EngineError, OpenOptions, Page, RecordOptions, ReindexProgress};
+use memkura_engine::{
+    Durability, Embedding, Engine, EngineError, History, OpenOptions, Page, RecordOptions, ReindexProgress,
+};
 use memkura_model::limits::BUSY_TIMEOUT_SECONDS_MAX;
 use memkura_model::{Invalid, MemoryId, Timestamp};
 use pyo3::prelude::*;
@@ -127,7 +129,7 @@ impl PyEngine {
         guarded(py, || {
             let now = self.now(py)?;
             let door = self::door(door)?;
-            let mut embeddings = embeddings.map(|all| all.try_iter()).transpose()?;
+            let mut embeddings = embeddings.map(PyAnyMethods::try_iter).transpose()?;
             let mut errors = embedding_errors.into_iter().flatten();
             let mut batch = Vec::new();
             let mut mended = Vec::new();
@@ -173,7 +175,6 @@ impl PyEngine {
     }
 
     #[pyo3(signature = (context_id, *, memory_ids = None, filters = None, everything = false, purge = false))]
-    #[expect(clippy::fn_params_excessive_bools, reason = "keyword-only in Python, named at every call")]
     fn forget(
         &self,
         py: Python<'_>,
@@ -270,7 +271,7 @@ impl PyEngine {
     ) -> PyResult<Bound<'py, PyList>> {
         guarded(py, || {
             let (context, id) = (name(context_id, "context_id")?, id(memory_id, "memory_id")?);
-            let (states, purged) = self.detached(py, |engine| engine.history(&context, id))?;
+            let History { states, purged } = self.detached(py, |engine| engine.history(&context, id))?;
             let history = PyList::empty(py);
             for state in &states {
                 let entry = fields(py, &state.memory)?;
@@ -371,10 +372,10 @@ impl PyEngine {
         })
     }
 
-    fn begin_reindex<'py>(&self, py: Python<'py>, embedder_id: String, dim: usize) -> PyResult<Bound<'py, PyDict>> {
+    fn begin_reindex<'py>(&self, py: Python<'py>, embedder_id: &str, dim: usize) -> PyResult<Bound<'py, PyDict>> {
         guarded(py, || {
             let now = self.now(py)?;
-            let progress = self.detached(py, |engine| engine.begin_reindex(&embedder_id, dim, now))?;
+            let progress = self.detached(py, |engine| engine.begin_reindex(embedder_id, dim, now))?;
             Ok(progress_report(py, &progress)?)
         })
     }

@@ -146,7 +146,8 @@ mod tests {
     use super::*;
 
     fn parsed(value: Value) -> Result<Filter, Invalid> {
-        parse(value.as_object().unwrap())
+        let Value::Object(object) = value else { panic!("a filter is an object") };
+        parse(&object)
     }
 
     /// A misspelt field is an error, never a filter that does not run.

@@ -174,7 +174,9 @@ mod tests {
     fn odd_pools_give_finite_scores() {
         let candidate = Candidate { vector: Some(0.3), ..Candidate::default() };
         for pool in [vec![candidate], vec![candidate, candidate], vec![Candidate::default()]] {
-            fuse(Fusion::Score, EVEN, &pool).into_iter().for_each(|score| close(score, 0.5));
+            for score in fuse(Fusion::Score, EVEN, &pool) {
+                close(score, 0.5);
+            }
         }
     }
 
