@@ -31,8 +31,8 @@ SHOWN = 2
 def words(hit: Hit) -> str:
     """The words of the question that count most for the hit."""
     shares = sorted(hit.explanation["text"]["terms"], key=lambda share: -share["score"])
-    # A stem stands beside its word in the explanation, under a sign of its own; the word is enough here.
-    return ", ".join([share["term"] for share in shares if share["term"].isprintable()][:5])
+    # A word counts as written and by its stem, which may look alike.
+    return ", ".join([*dict.fromkeys(share["term"] for share in shares)][:5])
 
 
 def reasons(hit: Hit) -> str:

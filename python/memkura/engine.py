@@ -529,7 +529,7 @@ class Engine:
         self._core.create_context(context_id, origin=origin)
 
     def contexts(self) -> builtins.list[dict[str, Any]]:
-        """Every context, as a dictionary with its ``context_id``, ``origin`` and figures."""
+        """Every context by name, as a dictionary with its ``context_id`` and ``origin``."""
         return self._core.contexts()
 
     def context(self, context_id: str) -> Context:

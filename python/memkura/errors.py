@@ -87,7 +87,7 @@ class NotFound(MemkuraError, LookupError):
 
 
 class KeyTaken(MemkuraError):
-    """The key already names another memory of this context and scope."""
+    """An outside source would change a memory that is trusted. Nothing was written; let a person make the change."""
 
 
 class StoreError(MemkuraError):

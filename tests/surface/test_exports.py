@@ -75,15 +75,6 @@ def test_docstring_examples_run(name: str) -> None:
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("name", ["command-line.md", "embedders.md", "evaluation.md"])
-def test_pages_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every Python block of a page does what the page says."""
-    monkeypatch.chdir(ROOT)
-    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(compile(block, name, "exec"), {"__name__": "page"})  # noqa: S102 - our own page
-
-
 def test_stub_is_true_to_the_build() -> None:
     """`_core.pyi` beside the compiled module."""
     command = [sys.executable, "-m", "mypy.stubtest", "memkura._core", "--ignore-disjoint-bases"]

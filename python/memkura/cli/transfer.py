@@ -34,7 +34,7 @@ def import_file(file: str, context_id: str | None, path: str, embedder: str, *, 
     """Remember every row of FILE, a JSONL file as export writes it, or with id and text.
 
     The file is taken whole or not at all. A row that was imported before adds nothing. What comes in this way is
-    external until a person endorses it, and pins are not taken over.
+    external, and pins are not taken over.
     """
     from memkura.cli.rows import Rows
 
