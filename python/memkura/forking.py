@@ -35,5 +35,11 @@ def _resume() -> None:
             engine.resume()
 
 
+def _resume_in_child() -> None:
+    for engine in list(_open_engines.values()):
+        with contextlib.suppress(Exception):
+            engine.resume_in_child()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_suspend, after_in_parent=_resume, after_in_child=_resume)
+    os.register_at_fork(before=_suspend, after_in_parent=_resume, after_in_child=_resume_in_child)

@@ -132,7 +132,8 @@ class Rows:
             metadata = item.get("metadata", {})
             if isinstance(metadata, dict):
                 item["metadata"] = {"import_id": given, **metadata}
-            word = given
+            # The same id in another file, or beside another text, is another row.
+            word = to_line([given, item["summary"], item.get("content")])
         else:
             line = to_line(dict(sorted(row.items())))
             self._copies[line] += 1

@@ -66,7 +66,7 @@ impl Engine {
             Ok::<_, EngineError>(reader.last_change()?)
         })?;
         partition.loaded();
-        Ok(Loaded { position, partition: RwLock::new(partition) })
+        Ok(Loaded { position, bound: bound.cloned(), partition: RwLock::new(partition) })
     }
 
     fn read_changes(

@@ -50,9 +50,9 @@ impl Engine {
             .read(|reader| Ok::<_, EngineError>(reader.by_id(&context, id)?))?
             .ok_or(EngineError::NotFound(id))?;
         let recall = Recall { k: K_MAX, offset: 0, ..recall.clone() };
-        let prepared = self.prepare(&recall)?;
-        let query = prepared.query(&recall, now);
         let loaded = self.partition(&context)?;
+        let prepared = self.prepare(&recall, loaded.bound.as_ref())?;
+        let query = prepared.query(&recall, now);
         let partition = read(&loaded.partition);
         let results = partition.search(&query)?;
         let at = results.found.iter().position(|found| found.memory_id == id);

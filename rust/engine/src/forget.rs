@@ -1,5 +1,7 @@
 //! Forgetting: retiring what was named, or erasing it.
 
+use std::collections::BTreeSet;
+
 use memkura_model::{Action, Context, Door, Filter, Invalid, InvalidKind, Memory, MemoryId, Status, Timestamp};
 use memkura_store::Writer;
 
@@ -49,7 +51,7 @@ impl Engine {
                     let retired = Memory {
                         status: Status::Retired,
                         version: memory.version + 1,
-                        updated_at: now,
+                        updated_at: now.max(memory.updated_at),
                         ..memory.clone()
                     };
                     writer.replace(&retired, Action::Forget, Door::Python)?;
@@ -93,8 +95,8 @@ fn chosen(
     now: Timestamp,
 ) -> Result<Vec<Memory>, EngineError> {
     match selection {
-        Selection::Ids(ids) => ids
-            .iter()
+        Selection::Ids(ids) => BTreeSet::from_iter(ids)
+            .into_iter()
             .map(|id| {
                 let found = writer.by_id(context, *id)?.filter(|memory| purge || memory.status != Status::Retired);
                 found.ok_or(EngineError::NotFound(*id))

@@ -12,11 +12,13 @@ pub struct Gate {
     state: AtomicU64,
 }
 
-/// Set while the engine is being emptied: newcomers wait.
-const SUSPENDED: u64 = 1 << 63;
 /// Set for good when the engine is closed.
-const CLOSED: u64 = 1 << 62;
-const COUNT: u64 = CLOSED - 1;
+const CLOSED: u64 = 1 << 63;
+/// One suspension. There are as many as threads that fork at this moment; while there is one, newcomers wait.
+const SUSPENSION: u64 = 1 << 32;
+const SUSPENSIONS: u64 = CLOSED - SUSPENSION;
+/// Those inside.
+const COUNT: u64 = SUSPENSION - 1;
 
 /// How long a waiting thread sleeps between looks; a fork holds the gate for less.
 const LOOK_EVERY: Duration = Duration::from_micros(50);
@@ -39,7 +41,7 @@ impl Gate {
             if state & CLOSED != 0 {
                 return Err(EngineError::Closed);
             }
-            if state & SUSPENDED != 0 {
+            if state & SUSPENSIONS != 0 {
                 std::thread::sleep(LOOK_EVERY);
             } else if self.state.compare_exchange_weak(state, state + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return Ok(Inside(self));
@@ -49,15 +51,20 @@ impl Gate {
 
     /// Lets nobody in any more and waits until everybody has left.
     pub fn suspend(&self) {
-        self.state.fetch_or(SUSPENDED, Ordering::AcqRel);
+        self.state.fetch_add(SUSPENSION, Ordering::AcqRel);
         while self.state.load(Ordering::Acquire) & COUNT != 0 {
             std::thread::sleep(LOOK_EVERY);
         }
     }
 
-    /// Lets verbs in again.
+    /// Takes one suspension back; with the last one, verbs come in again.
     pub fn resume(&self) {
-        self.state.fetch_and(!SUSPENDED, Ordering::AcqRel);
+        self.state.fetch_sub(SUSPENSION, Ordering::AcqRel);
+    }
+
+    /// Lets verbs in again in a forked child, where the threads that held other suspensions are not.
+    pub fn resume_alone(&self) {
+        self.state.fetch_and(CLOSED, Ordering::AcqRel);
     }
 
     /// Closes for good; says whether it was open. Waits until everybody has left.
@@ -81,6 +88,22 @@ mod tests {
         assert!(gate.close());
         assert!(!gate.close());
         assert!(matches!(gate.enter(), Err(EngineError::Closed)));
+    }
+
+    /// Two threads that fork at once each hold the gate until they are done.
+    #[test]
+    fn suspensions_are_counted() {
+        let gate = Gate::default();
+        gate.suspend();
+        gate.suspend();
+        gate.resume();
+        std::thread::scope(|scope| {
+            let entering = scope.spawn(|| drop(gate.enter().unwrap()));
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(!entering.is_finished());
+            gate.resume_alone();
+            entering.join().unwrap();
+        });
     }
 
     /// Suspending waits for those inside; resuming lets the waiting in.

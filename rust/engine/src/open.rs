@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
 
 use memkura_index::Partition;
 use memkura_model::{Context, IdSource, MemoryId, SteadyClock, Timestamp};
@@ -28,6 +29,8 @@ pub struct Engine {
     /// Where sealed indexes are kept; `None` for a store in memory.
     pub(crate) index_folder: Option<PathBuf>,
     pub(crate) store_id: String,
+    /// How long to wait for another process's work.
+    pub(crate) patience: Duration,
     /// The embedder that the engine's own vectors come from; a reindex moves on to another.
     wanted: RwLock<Option<(String, usize)>>,
     pub(crate) contexts: RwLock<HashMap<String, Context>>,
@@ -46,6 +49,8 @@ pub struct Engine {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub position: i64,
+    /// The embedder whose vectors it holds.
+    pub bound: Option<Embedder>,
     pub partition: RwLock<Partition>,
 }
 
@@ -76,6 +81,7 @@ impl Engine {
             record,
             index_folder,
             store_id,
+            patience: options.record.busy_timeout,
             wanted: RwLock::new(options.embedder),
             contexts: RwLock::default(),
             partitions: RwLock::default(),
@@ -106,9 +112,15 @@ impl Engine {
         locked(&self.following).seen = None;
     }
 
-    /// Goes on after [`Engine::suspend`], in the parent and in the child.
+    /// Goes on after [`Engine::suspend`] in the parent.
     pub fn resume(&self) {
         self.gate.resume();
+    }
+
+    /// Goes on after [`Engine::suspend`] in a forked child, which has none of the parent's other threads.
+    pub fn resume_in_child(&self) {
+        self.sealing.store(false, Ordering::Release);
+        self.gate.resume_alone();
     }
 
     pub(crate) fn enter(&self) -> Result<Inside<'_>, EngineError> {
@@ -125,8 +137,13 @@ impl Engine {
         read(&self.wanted).clone()
     }
 
-    pub(crate) fn want(&self, name: &str, dimensions: usize) {
-        *write(&self.wanted) = Some((name.to_owned(), dimensions));
+    /// Goes over to the embedder that a finished reindex has bound the store to.
+    pub(crate) fn want_if_bound(&self, embedder: &Embedder) -> Result<(), EngineError> {
+        let bound = self.record.read(|reader| Ok::<_, EngineError>(reader.embedder(EmbedderState::Bound)?))?;
+        if bound.is_some_and(|bound| bound.number == embedder.number) {
+            *write(&self.wanted) = Some((embedder.name.clone(), embedder.dimensions));
+        }
+        Ok(())
     }
 
     pub(crate) fn next_id(&self, now: Timestamp) -> MemoryId {

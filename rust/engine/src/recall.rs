@@ -7,6 +7,7 @@ use memkura_index::{Found, OutOfOrder, Partition, Query, TermShare};
 use memkura_model::limits::{K_MAX, QUERY_BYTES_MAX};
 use memkura_model::recall::{Curve, Fusion, Weights};
 use memkura_model::{Context, Filter, Invalid, InvalidKind, Memory, Timestamp};
+use memkura_store::Embedder;
 
 use crate::error::invalid_vector;
 use crate::open::{locked, read};
@@ -131,24 +132,21 @@ impl Engine {
         check(recall)?;
         let context = self.context(context_id)?;
         self.catch_up()?;
-        let prepared = self.prepare(recall)?;
-        let Some(context) = context else { return Ok(nothing(recall, prepared)) };
+        let Some(context) = context else {
+            let bound = locked(&self.following).bound.clone();
+            return Ok(nothing(recall, self.prepare(recall, bound.as_ref())?));
+        };
         match recall.as_of {
-            Some(then) => self.recall_as_of(&context, recall, prepared, then),
-            None => self.recall_now(&context, recall, prepared, now),
+            Some(then) => self.recall_as_of(&context, recall, then),
+            None => self.recall_now(&context, recall, now),
         }
     }
 
-    fn recall_now(
-        &self,
-        context: &Context,
-        recall: &Recall,
-        prepared: Prepared,
-        now: Timestamp,
-    ) -> Result<Recalled, EngineError> {
-        let query = prepared.query(recall, now);
+    fn recall_now(&self, context: &Context, recall: &Recall, now: Timestamp) -> Result<Recalled, EngineError> {
         for attempt in 1.. {
             let loaded = self.partition(context)?;
+            let prepared = self.prepare(recall, loaded.bound.as_ref())?;
+            let query = prepared.query(recall, now);
             let (results, terms) = {
                 let partition = read(&loaded.partition);
                 let results = partition.search(&query)?;
@@ -187,14 +185,9 @@ impl Engine {
     }
 
     /// A recall over the record as it was: the states of that moment, indexed for this one search.
-    fn recall_as_of(
-        &self,
-        context: &Context,
-        recall: &Recall,
-        prepared: Prepared,
-        then: Timestamp,
-    ) -> Result<Recalled, EngineError> {
+    fn recall_as_of(&self, context: &Context, recall: &Recall, then: Timestamp) -> Result<Recalled, EngineError> {
         let bound = locked(&self.following).bound.clone();
+        let prepared = self.prepare(recall, bound.as_ref())?;
         let mut partition = Partition::new(bound.as_ref().map(|embedder| embedder.dimensions), None);
         let mut memories: HashMap<i64, Memory> = self.record.read(|reader| {
             let mut memories = HashMap::new();
@@ -226,9 +219,8 @@ impl Engine {
         })
     }
 
-    /// Checks the query's vector against the store's embedder.
-    pub(crate) fn prepare(&self, recall: &Recall) -> Result<Prepared, EngineError> {
-        let bound = locked(&self.following).bound.clone();
+    /// Checks the query's vector against the embedder whose vectors it will be compared with.
+    pub(crate) fn prepare(&self, recall: &Recall, bound: Option<&Embedder>) -> Result<Prepared, EngineError> {
         let mut prepared = Prepared { unit: None, degraded: Vec::new() };
         if !recall.legs.vector {
             return Ok(prepared);

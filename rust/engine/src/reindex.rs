@@ -72,7 +72,6 @@ impl Engine {
             .into());
         }
         let embedder = self.record.write(|writer| target(writer, name, dimensions, now))?;
-        self.want(name, dimensions);
         self.catch_up()?;
         self.progress(&embedder)
     }
@@ -128,6 +127,9 @@ impl Engine {
             }
             Ok::<_, EngineError>(Some(embedder))
         })?;
+        if let Some(embedder) = &embedder {
+            self.want_if_bound(embedder)?;
+        }
         self.catch_up()?;
         embedder.map(|embedder| self.progress(&embedder)).transpose()
     }

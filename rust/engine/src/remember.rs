@@ -5,7 +5,8 @@ use std::sync::Arc;
 use memkura_index::vector::normalise;
 use memkura_model::limits::{BATCH_MAX, CHUNKS_MAX};
 use memkura_model::{
-    Action, Context, Door, Draft, Invalid, Memory, MemoryId, Origin, Status, Timestamp, fingerprint, fold, repaired,
+    Action, Context, Door, Draft, Invalid, InvalidKind, Memory, MemoryId, Status, Timestamp, fingerprint, fold,
+    plain_words, repaired,
 };
 use memkura_store::{Embedder, EmbedderState, Writer};
 
@@ -80,21 +81,26 @@ impl Engine {
         }
         let now = self.steady(now);
         let alone = drafts.len() == 1;
+        let place = |at: usize, invalid: Invalid| {
+            if alone { invalid } else { Invalid { field: format!("[{at}].{}", invalid.field), ..invalid } }
+        };
         let mut checked = Vec::with_capacity(drafts.len());
         for (at, (draft, embedding)) in drafts.into_iter().enumerate() {
-            let place = |invalid: Invalid| {
-                if alone { invalid } else { Invalid { field: format!("[{at}].{}", invalid.field), ..invalid } }
-            };
             let (draft, warnings) = mended(draft);
-            draft.check().map_err(place)?;
-            let embedding = self.checked(embedding).map_err(place)?;
+            draft.check().map_err(|invalid| place(at, invalid))?;
+            let embedding = self.checked(embedding).map_err(|invalid| place(at, invalid))?;
             checked.push((draft, embedding, warnings));
         }
         let receipts = self.record.write(|writer| {
             checked
                 .into_iter()
-                .map(|(draft, embedding, warnings)| {
-                    let receipt = self.write_draft(writer, &draft, &embedding, door, now)?;
+                .enumerate()
+                .map(|(at, (draft, embedding, warnings))| {
+                    let place = |error| match error {
+                        EngineError::Invalid(invalid) => place(at, invalid).into(),
+                        error => error,
+                    };
+                    let receipt = self.write_draft(writer, &draft, &embedding, door, now).map_err(place)?;
                     Ok::<_, EngineError>(Receipt { warnings, ..receipt })
                 })
                 .collect::<Result<Vec<_>, _>>()
@@ -118,12 +124,13 @@ impl Engine {
         door: Door,
         now: Timestamp,
     ) -> Result<Receipt, EngineError> {
-        let context = writer.context_or_new(&draft.context_id, Origin::Trusted, now)?;
+        let context = writer.context_or_new(&draft.context_id, door.origin_of_new_context(), now)?;
         if let Some(receipt) = repeated(writer, &context, draft)? {
             return Ok(receipt);
         }
-        let same = duplicates(writer, &context, draft)?;
-        if let (true, Some(first)) = (draft.fold_duplicates, same.first()) {
+        let same = duplicates(writer, &context, draft, now)?;
+        if let Some(first) = same.iter().find(|same| draft.fold_duplicates && has_key_of(same, draft)) {
+            finish(writer, &context, draft, first, door, now)?;
             return Ok(Receipt { duplicates: vec![first.memory_id], ..Receipt::of(first, false) });
         }
         let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
@@ -145,12 +152,7 @@ impl Engine {
             }
         }
         memory.embedded = self.write_vectors(writer, &memory, embedding, now)?;
-        if let Some(id) = draft.supersedes {
-            supersede(writer, &context, id, &memory, door, now)?;
-        }
-        if let Some(word) = &draft.idempotency_key {
-            writer.note_idempotency(&context, word, memory.memory_id)?;
-        }
+        finish(writer, &context, draft, &memory, door, now)?;
         let duplicates = same.iter().map(|same| same.memory_id).filter(|id| *id != memory.memory_id).collect();
         Ok(Receipt { duplicates, ..Receipt::of(&memory, old.is_none()) })
     }
@@ -200,14 +202,7 @@ impl Engine {
             None => crate::open::locked(&self.following).bound.as_ref().map_or(*dimensions, |bound| bound.dimensions),
         };
         if *dimensions != expected || values.is_empty() {
-            let problem = format!("has {dimensions} components, the store's embedder has {expected}");
-            return Err(Invalid::new(
-                memkura_model::InvalidKind::Vector,
-                "embedding",
-                problem,
-                dimensions,
-                "Use the store's embedder, or reindex with the new one",
-            ));
+            return Err(wrong_length(*dimensions, expected));
         }
         let rows = values.chunks_exact(*dimensions);
         if rows.len() > CHUNKS_MAX {
@@ -257,6 +252,10 @@ impl Engine {
             (None, Some(dimensions)) => (bound.as_ref().map_or(GIVEN, |bound| &bound.name), dimensions),
             (None, None) => return Ok(bound),
         };
+        if let (None, Some(bound)) = (&wanted, bound.as_ref().filter(|bound| bound.dimensions != dimensions)) {
+            // Another write, perhaps of this very batch, has bound the store since the vector was checked.
+            return Err(wrong_length(dimensions, bound.dimensions).into());
+        }
         let is_same = |embedder: &Embedder| embedder.name == name && embedder.dimensions == dimensions;
         match bound {
             None => Ok(Some(writer.add_embedder(name, dimensions, EmbedderState::Bound, now)?)),
@@ -271,6 +270,12 @@ impl Receipt {
         let Memory { memory_id, version, embedded, .. } = *memory;
         Self { memory_id, created, version, duplicates: Vec::new(), warnings: Vec::new(), embedded }
     }
+}
+
+fn wrong_length(dimensions: usize, expected: usize) -> Invalid {
+    let problem = format!("has {dimensions} components, the store's embedder has {expected}");
+    let advice = "Use the store's embedder, or reindex with the new one";
+    Invalid::new(InvalidKind::Vector, "embedding", problem, dimensions, advice)
 }
 
 /// The answer to a write whose idempotency word was seen before.
@@ -289,11 +294,46 @@ fn repeated(writer: &Writer<'_>, context: &Context, draft: &Draft) -> Result<Opt
     Ok(Some(known.map_or(gone, |memory| Receipt::of(&memory, false))))
 }
 
-/// Memories in use that say the same in the same words. The fingerprint finds them, the texts decide.
-fn duplicates(writer: &Writer<'_>, context: &Context, draft: &Draft) -> Result<Vec<Memory>, EngineError> {
-    let wanted = fingerprint(&draft.summary, draft.content.as_deref());
-    let found = writer.by_fingerprint(context, wanted)?;
-    Ok(found.into_iter().filter(|memory| fingerprint(&memory.summary, memory.content.as_deref()) == wanted).collect())
+/// Memories that a read shows now and that say the same in the same words. The fingerprint finds them, the texts decide.
+fn duplicates(
+    writer: &Writer<'_>,
+    context: &Context,
+    draft: &Draft,
+    now: Timestamp,
+) -> Result<Vec<Memory>, EngineError> {
+    let found = writer.by_fingerprint(context, fingerprint(&draft.summary, draft.content.as_deref()))?;
+    let says_the_same = |memory: &Memory| same_words(&memory.summary, memory.content.as_deref(), draft);
+    Ok(found.into_iter().filter(|memory| memory.is_visible(now) && says_the_same(memory)).collect())
+}
+
+fn same_words(summary: &str, content: Option<&str>, draft: &Draft) -> bool {
+    let one = [plain_words(summary), plain_words(content.unwrap_or_default())];
+    one == [plain_words(&draft.summary), plain_words(draft.content.as_deref().unwrap_or_default())]
+}
+
+/// What else a draft asks for once its memory is there: to take another's place, to be known by a word.
+fn finish(
+    writer: &Writer<'_>,
+    context: &Context,
+    draft: &Draft,
+    memory: &Memory,
+    door: Door,
+    now: Timestamp,
+) -> Result<(), EngineError> {
+    if let Some(id) = draft.supersedes {
+        supersede(writer, context, id, memory, door, now)?;
+    }
+    if let Some(word) = &draft.idempotency_key {
+        writer.note_idempotency(context, word, memory.memory_id)?;
+    }
+    Ok(())
+}
+
+/// Whether a memory can be found under the key that a draft asks for: none, or the same one.
+fn has_key_of(memory: &Memory, draft: &Draft) -> bool {
+    let folded = |key: &Option<String>| key.as_deref().map(fold);
+    let scope = draft.key.as_ref().map(|_| draft.scope.as_deref().unwrap_or(DEFAULT_SCOPE));
+    folded(&memory.key) == folded(&draft.key) && memory.scope.as_deref() == scope
 }
 
 /// `new` written over the memory that held its key before.
@@ -304,6 +344,8 @@ fn over(old: &Memory, new: Memory) -> Memory {
         row: old.row,
         memory_id: old.memory_id,
         created_at: old.created_at,
+        // A clock that another process had ahead of ours must not turn the history around.
+        updated_at: new.updated_at.max(old.updated_at),
         last_seen: old.last_seen,
         access_count: old.access_count,
         version,
@@ -331,7 +373,7 @@ fn supersede(
         status: Status::Retired,
         superseded_by: Some(by.memory_id),
         version: old.version + 1,
-        updated_at: now,
+        updated_at: now.max(old.updated_at),
         ..old
     };
     Ok(writer.replace(&retired, Action::Supersede, door)?)

@@ -6,13 +6,15 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use memkura_index::tokens::ANALYSER_VERSION;
 use memkura_index::{IndexError, Sealed};
 use memkura_model::Context;
-use serde_json::json;
+use memkura_store::StoreError;
+use serde_json::{Value, json};
 
 use crate::open::{Loaded, read, write};
 use crate::{Engine, EngineError};
@@ -36,26 +38,73 @@ impl Engine {
             let Some(engine) = this.upgrade() else { return };
             // Inside until the end, so that a fork or a close waits for it.
             let Ok(_inside) = engine.enter() else { return };
+            let _done = Done(&engine.sealing);
             // A sealed part saves time and holds nothing of its own: what failed now is tried again after a later write.
-            let _ = engine.seal_loaded(false);
-            engine.sealing.store(false, Ordering::Release);
+            let _ = engine.seal_loaded();
         });
         if spawned.is_err() {
             self.sealing.store(false, Ordering::Release);
         }
     }
 
-    /// Seals every loaded context whose fresh part has grown large, and those that `all` asks for.
-    pub(crate) fn seal_loaded(&self, all: bool) -> Result<usize, EngineError> {
+    /// Seals every loaded context whose fresh part has grown large. Returns how many it sealed.
+    pub(crate) fn seal_loaded(&self) -> Result<usize, EngineError> {
         let mut sealed = 0;
         for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
             let loaded = read(&self.partitions).get(&context.number).map(Arc::clone);
-            if let Some(loaded) = loaded.filter(|loaded| is_due(loaded, all)) {
-                self.seal(&context, &loaded)?;
-                sealed += 1;
+            if let Some(loaded) = loaded.filter(|loaded| is_due(loaded, false)) {
+                // Whoever holds the lock is sealing this context just now.
+                if let Some(_lock) = self.seal_lock(&context, Duration::ZERO)? {
+                    self.seal(&context, &loaded)?;
+                    sealed += 1;
+                }
             }
         }
         Ok(sealed)
+    }
+
+    /// Seals every context whose sealed part differs from its live texts in anything, and removes every older one, so
+    /// that no index holds a word of what was purged (I12). Returns how many it sealed.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when another sealer does not finish within the busy timeout.
+    pub(crate) fn seal_everything(&self) -> Result<usize, EngineError> {
+        let mut sealed = 0;
+        for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
+            let is_on_disk = self.folder_of(&context).is_some_and(|folder| folder.exists());
+            if !is_on_disk && !read(&self.partitions).contains_key(&context.number) {
+                continue;
+            }
+            let _lock = self.seal_lock(&context, self.patience)?.ok_or(StoreError::Busy)?;
+            // Under the lock: an older sealer can no longer publish what it read before a purge.
+            self.catch_up()?;
+            let loaded = self.partition(&context)?;
+            if is_due(&loaded, true) {
+                self.seal(&context, &loaded)?;
+                sealed += 1;
+            }
+            if let Some(root) = self.folder_of(&context) {
+                remove_others(&root)?;
+            }
+        }
+        Ok(sealed)
+    }
+
+    /// The lock of the one sealer that a context may have at a time, across processes; `None` when `patience` ends.
+    fn seal_lock(&self, context: &Context, patience: Duration) -> Result<Option<SealLock>, EngineError> {
+        const PAUSE: Duration = Duration::from_millis(10);
+        let Some(root) = self.folder_of(context) else { return Ok(Some(SealLock(None))) };
+        private_folder(&root)?;
+        let file = private_file(&root.join("LOCK"))?;
+        let mut waited = Duration::ZERO;
+        while file.try_lock().is_err() {
+            if waited >= patience {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE);
+            waited += PAUSE;
+        }
+        Ok(Some(SealLock(Some(file))))
     }
 
     fn seal(&self, context: &Context, loaded: &Loaded) -> Result<(), EngineError> {
@@ -64,45 +113,70 @@ impl Engine {
             let sealed = Sealed::write(None, documents)?;
             return Ok(write(&loaded.partition).take_sealed(sealed)?);
         };
-        private_folder(&root)?;
-        // One sealer a context across processes; whoever comes second leaves it to the first.
-        let lock = private_file(&root.join("LOCK"))?;
-        if lock.try_lock().is_err() {
-            return Ok(());
-        }
+        let manifest = self.manifest(context)?;
         let name = format!("{:032x}", self.next_id(memkura_model::Timestamp(0)).0);
         let folder = root.join(&name);
         private_folder(&folder)?;
         let sealed = Sealed::write(Some(&folder), documents)?;
-        write_synced(&folder.join("manifest.json"), &self.manifest(context).to_string())?;
+        write_synced(&folder.join("manifest.json"), &manifest.to_string())?;
         make_private(&folder)?;
         write_synced(&root.join("CURRENT.new"), &name)?;
         std::fs::rename(root.join("CURRENT.new"), root.join("CURRENT")).map_err(IndexError::from)?;
         write(&loaded.partition).take_sealed(sealed)?;
-        remove_others(&root, &name);
+        // What cannot be removed now (another system's rule for open files) goes with the next `compact`.
+        let _ = remove_others(&root);
         Ok(())
     }
 
-    /// The sealed index of a context, if there is one that this build can use.
+    /// The sealed index of a context, if there is one that this build can use and that was made of this record.
     pub(crate) fn open_sealed(&self, context: &Context) -> Option<Sealed> {
         let root = self.folder_of(context)?;
-        let name = std::fs::read_to_string(root.join("CURRENT")).ok()?;
-        // The name is one of ours or nothing: it must not lead out of the folder.
-        let folder = root.join(Some(name.trim()).filter(|name| name.bytes().all(|byte| byte.is_ascii_hexdigit()))?);
-        let manifest: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).ok()?).ok()?;
-        (manifest == self.manifest(context)).then(|| Sealed::open(&folder).ok()).flatten()
+        let folder = root.join(current(&root)?);
+        let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).ok()?).ok()?;
+        let (change, memory_id) = (manifest["last_change"].as_i64()?, manifest["last_memory"].as_str()?);
+        // An older copy of the record was put back: its rows may have the sealed rows' numbers and other texts.
+        let known = self.record.read(|reader| Ok::<_, EngineError>(reader.change(change)?)).ok()??;
+        let is_ours = known.to_string() == memory_id && manifest == self.manifest_at(context, change, memory_id);
+        is_ours.then(|| Sealed::open(&folder).ok()).flatten()
     }
 
     fn folder_of(&self, context: &Context) -> Option<PathBuf> {
         Some(self.index_folder.as_ref()?.join(context.number.to_string()))
     }
 
+    fn manifest(&self, context: &Context) -> Result<Value, EngineError> {
+        let (change, memory_id) = self.record.read(|reader| {
+            let change = reader.last_change()?;
+            Ok::<_, EngineError>((change, reader.change(change)?))
+        })?;
+        Ok(self.manifest_at(context, change, &memory_id.map(|id| id.to_string()).unwrap_or_default()))
+    }
+
     /// What must hold for a sealed index to be of use: any difference means building again.
-    fn manifest(&self, context: &Context) -> serde_json::Value {
-        json!({"format": FORMAT, "analyser": ANALYSER_VERSION, "store": self.store_id, "context": context.number})
+    fn manifest_at(&self, context: &Context, last_change: i64, last_memory: &str) -> Value {
+        json!({
+            "format": FORMAT,
+            "analyser": ANALYSER_VERSION,
+            "store": self.store_id,
+            "context": context.number,
+            "last_change": last_change,
+            "last_memory": last_memory,
+        })
     }
 }
+
+/// Says that the sealing thread is done, also when it panics.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Held while a context is sealed; the system lets go of it when the process dies. A store in memory needs none.
+#[derive(Debug)]
+struct SealLock(#[expect(dead_code, reason = "it is there to be dropped")] Option<File>);
 
 /// With `all`, whatever the sealed part does not hold, or holds and should not, is reason enough.
 fn is_due(loaded: &Loaded, all: bool) -> bool {
@@ -112,6 +186,13 @@ fn is_due(loaded: &Loaded, all: bool) -> bool {
         return fresh > 0 || sealed != partition.len();
     }
     fresh >= SEAL_FRESH_MIN && fresh * SEAL_FRESH_SHARE >= sealed
+}
+
+/// The name of the current sealed index. One of ours or nothing: it must not lead out of the folder.
+fn current(root: &Path) -> Option<String> {
+    let name = std::fs::read_to_string(root.join("CURRENT")).ok()?;
+    let is_ours = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Some(name.trim()).filter(is_ours).map(str::to_owned)
 }
 
 fn private_folder(folder: &Path) -> Result<(), IndexError> {
@@ -146,12 +227,14 @@ fn make_private(folder: &Path) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Older sealed indexes are of no use to anyone who opens the store now; who has one mapped keeps it until dropping it.
-/// One that cannot be removed (another system's rule for open files) is removed next time.
-fn remove_others(root: &Path, current: &str) {
-    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
-        if entry.path().is_dir() && entry.file_name() != current {
-            let _ = std::fs::remove_dir_all(entry.path());
+/// Removes every sealed index but the current one. Who has an older one mapped keeps it until dropping it.
+fn remove_others(root: &Path) -> Result<(), IndexError> {
+    let current = current(root).unwrap_or_default();
+    for entry in std::fs::read_dir(root)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() && entry.file_name() != current.as_str() {
+            std::fs::remove_dir_all(entry.path())?;
         }
     }
+    Ok(())
 }

@@ -64,14 +64,7 @@ impl Engine {
     /// When another process keeps the record busy, or a file cannot be written.
     pub fn compact(&self) -> Result<usize, EngineError> {
         let _inside = self.enter()?;
-        self.catch_up()?;
-        for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
-            // A sealed index on disk may hold the words of what was purged since: load it, so that it is written again.
-            if self.index_folder.as_ref().is_some_and(|folder| folder.join(context.number.to_string()).exists()) {
-                self.partition(&context)?;
-            }
-        }
-        let sealed = self.seal_loaded(true)?;
+        let sealed = self.seal_everything()?;
         self.record.compact()?;
         Ok(sealed)
     }
@@ -83,6 +76,6 @@ impl Engine {
     pub fn maintain(&self) -> Result<usize, EngineError> {
         let _inside = self.enter()?;
         self.catch_up()?;
-        self.seal_loaded(false)
+        self.seal_loaded()
     }
 }

@@ -35,7 +35,7 @@ impl Engine {
             let same_text = patched.summary == old.summary && patched.content == old.content;
             let mut memory = Memory {
                 version,
-                updated_at: now,
+                updated_at: now.max(old.updated_at),
                 text_version: if same_text { old.text_version } else { version },
                 embedded: same_text && old.embedded,
                 ..patched

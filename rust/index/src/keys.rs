@@ -1,13 +1,13 @@
 //! Exact keys: which memories a query calls by name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memkura_model::fold;
 
 /// The folded keys of one partition.
 #[derive(Debug, Default)]
 pub struct Keys {
-    named: HashMap<Box<str>, Vec<u32>>,
+    named: HashMap<Box<str>, BTreeSet<u32>>,
     of: HashMap<u32, Box<str>>,
     /// How many keys there are of each length in bytes: only those lengths are looked for in a query.
     lengths: BTreeMap<usize, usize>,
@@ -21,7 +21,7 @@ impl Keys {
     pub fn add(&mut self, key: &str, ordinal: u32) {
         let key: Box<str> = fold(key).into();
         *self.lengths.entry(key.len()).or_default() += 1;
-        self.named.entry(key.clone()).or_default().push(ordinal);
+        self.named.entry(key.clone()).or_default().insert(ordinal);
         self.of.insert(ordinal, key);
     }
 
@@ -35,7 +35,7 @@ impl Keys {
             }
         }
         if let Some(ordinals) = self.named.get_mut(&key) {
-            ordinals.retain(|other| *other != ordinal);
+            ordinals.remove(&ordinal);
             if ordinals.is_empty() {
                 self.named.remove(&key);
             }

@@ -58,7 +58,7 @@ pub struct Found {
     pub signals: Candidate,
     /// Its own cosine, neighbours left out.
     pub cosine: Option<f64>,
-    /// The fused relevance, from 0 to 1.
+    /// The fused relevance, never negative; about 0.5 for the average candidate.
     pub relevance: f64,
     /// What age and importance change.
     pub ageing: Ageing,
@@ -79,10 +79,10 @@ pub struct Results {
     pub mass: f64,
 }
 
-/// Least depth of each leg: deep enough that the other leg, age and importance can still bring a memory up.
-const POOL_MIN: usize = 100;
-/// Depth of each leg for each hit wanted.
-const POOL_PER_HIT: usize = 10;
+/// How many of each leg's best are weighed against each other: deep enough that the other leg, age and importance can
+/// still bring a memory up. Whoever asks for more hits gets the rest behind them, so that a longer answer begins as a
+/// shorter one does.
+const POOL: usize = 100;
 /// What a neighbouring turn's cosine counts, at distance one and two.
 const NEIGHBOUR_COSINES: [f64; 2] = [0.3, 0.1];
 
@@ -102,7 +102,7 @@ impl Partition {
     pub fn search(&self, query: &Query<'_>) -> Result<Results, IndexError> {
         let matching = self.matching(query.filter, query.now, query.include_superseded);
         let mask = self.mask(&matching);
-        let depth = POOL_MIN.max(query.k.saturating_mul(POOL_PER_HIT));
+        let depth = if query.k <= POOL { POOL } else { self.len() };
         let legs = self.legs(query, &matching, &mask, depth)?;
         let keys = self.named(query, &mask);
         let pool = pool(&legs, &keys);
@@ -112,6 +112,7 @@ impl Partition {
             .iter()
             .zip(&cosines)
             .map(|(ordinal, cosine)| Candidate {
+                is_pooled: legs.is_among_best(*ordinal) || keys.contains(ordinal),
                 text: f64::from(legs.text.score(*ordinal)),
                 vector: cosine
                     .map(|own| sessions.map_or(own, |sessions| legs.among_neighbours(*ordinal, own, &mask, sessions))),
@@ -183,6 +184,10 @@ impl Partition {
 }
 
 impl Legs<'_> {
+    fn is_among_best(&self, ordinal: u32) -> bool {
+        [&self.text_ranks, &self.vector_ranks].iter().any(|ranks| ranks.get(&ordinal).is_some_and(|rank| *rank <= POOL))
+    }
+
     fn cosine(&self, ordinal: u32) -> Option<f64> {
         let (vectors, query) = self.vector?;
         vectors.cosine(query, ordinal).map(f64::from)
@@ -227,11 +232,16 @@ fn pool(legs: &Legs<'_>, keys: &[u32]) -> Vec<u32> {
     pool
 }
 
-/// The best `k`: those that the query names lead, in the order of naming; then by score, then by id.
+/// The best `k`: those that the query names lead, in the order of naming; then those that were weighed against each
+/// other, by score; then the rest, by score. Equal ones by id.
 fn best(mut found: Vec<Found>, keys: &[u32], k: usize) -> Vec<Found> {
     let named = |found: &Found| keys.iter().position(|key| *key == found.ordinal).unwrap_or(usize::MAX);
     found.sort_by(|one, other| {
-        named(one).cmp(&named(other)).then(other.score.total_cmp(&one.score)).then(one.memory_id.cmp(&other.memory_id))
+        named(one)
+            .cmp(&named(other))
+            .then(other.signals.is_pooled.cmp(&one.signals.is_pooled))
+            .then(other.score.total_cmp(&one.score))
+            .then(one.memory_id.cmp(&other.memory_id))
     });
     found.truncate(k);
     found

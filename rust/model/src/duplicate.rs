@@ -4,25 +4,37 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::fold;
 
+/// The constants of the 128-bit FNV-1a hash (Fowler, Noll, Vo).
+const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+
+/// A 128-bit hash (FNV-1a) of a text as it is.
+#[must_use]
+pub fn exact_hash(text: &str) -> u128 {
+    text.bytes().fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}
+
 /// A 128-bit fingerprint of a text that case, width, spacing, composition and punctuation between words do not change.
 ///
 /// Punctuation inside a word or number stays: `v1.2` and `v12` are different facts. FNV-1a (Fowler, Noll, Vo) over
 /// the folded text: it is an index key, checked against the text wherever something depends on it.
 #[must_use]
 pub fn fingerprint(summary: &str, content: Option<&str>) -> u128 {
-    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mut hash = OFFSET;
     for part in [summary, content.unwrap_or_default()] {
-        for word in fold(part).split(' ') {
-            let word = word.trim_matches(is_edge_punctuation);
-            for byte in word.nfc().collect::<String>().bytes().chain([b' ']) {
-                hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-            }
+        for byte in plain_words(part).bytes().chain([0x1f]) {
+            hash = (hash ^ u128::from(byte)).wrapping_mul(PRIME);
         }
-        hash = (hash ^ 0x1f).wrapping_mul(PRIME);
     }
     hash
+}
+
+/// The words of a text without what [`fingerprint`] leaves out of account.
+#[must_use]
+pub fn plain_words(text: &str) -> String {
+    let folded = fold(text);
+    let words = folded.split(' ').map(|word| word.trim_matches(is_edge_punctuation));
+    words.collect::<Vec<_>>().join(" ").nfc().collect()
 }
 
 /// Marks that end sentences or set words off. Signs that carry meaning (`+`, `-`, `#`, `%`) are not among them.

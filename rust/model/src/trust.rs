@@ -119,6 +119,15 @@ pub enum Door {
 }
 
 impl Door {
+    /// The origin of a context that a write through this door makes: a connector's own is never trusted.
+    #[must_use]
+    pub const fn origin_of_new_context(self) -> Origin {
+        match self {
+            Self::Python | Self::Import => Origin::Trusted,
+            Self::Connector => Origin::External,
+        }
+    }
+
     /// The stamp that a write through this door gets: the one place that sets a source type.
     #[must_use]
     pub const fn source_type(self) -> SourceType {

@@ -98,6 +98,10 @@ impl PyEngine {
         self.engine.resume();
     }
 
+    fn resume_in_child(&self) {
+        self.engine.resume_in_child();
+    }
+
     #[pyo3(signature = (draft, *, embedding = None, embedding_error = None, door = "python"))]
     fn remember(
         &self,

@@ -73,6 +73,8 @@ impl Weights {
 /// What the legs say of one memory. Raw scores are those of the leg, whether or not the memory was in its top.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Candidate {
+    /// Whether it is among those that the others are measured by: the best of a leg.
+    pub is_pooled: bool,
     /// The text score; 0 when no word matches.
     pub text: f64,
     /// The cosine, neighbours included; `None` when it has no vector.
@@ -97,8 +99,9 @@ pub fn fuse(fusion: Fusion, weights: Weights, candidates: &[Candidate]) -> Vec<f
 }
 
 fn fuse_scores(weights: Weights, candidates: &[Candidate]) -> Vec<f64> {
-    let text = Spread::of(candidates.iter().map(|candidate| candidate.text));
-    let vector = Spread::of(candidates.iter().filter_map(|candidate| candidate.vector));
+    let pool = || candidates.iter().filter(|candidate| candidate.is_pooled);
+    let text = Spread::of(pool().map(|candidate| candidate.text));
+    let vector = Spread::of(pool().filter_map(|candidate| candidate.vector));
     let total = weights.text + weights.vector;
     let fused = candidates.iter().map(|candidate| {
         // Without a vector nothing is known of its meaning: it stands where the average one does.
@@ -162,9 +165,9 @@ mod tests {
     /// A word match keeps its worth whatever the vectors say.
     #[test]
     fn keyword_only_candidate_survives() {
-        let word = Candidate { text: 5.0, vector: Some(0.1), ..Candidate::default() };
-        let near = Candidate { text: 0.0, vector: Some(0.2), ..Candidate::default() };
-        let nothing = Candidate { vector: Some(0.1), ..Candidate::default() };
+        let word = Candidate { is_pooled: true, text: 5.0, vector: Some(0.1), ..Candidate::default() };
+        let near = Candidate { is_pooled: true, text: 0.0, vector: Some(0.2), ..Candidate::default() };
+        let nothing = Candidate { is_pooled: true, vector: Some(0.1), ..Candidate::default() };
         let fused = fuse(Fusion::Score, EVEN, &[word, near, nothing]);
         assert!(fused[0] > fused[2] && fused[1] > fused[2]);
     }
@@ -172,7 +175,7 @@ mod tests {
     /// One candidate alone, equal cosines and missing legs give finite scores.
     #[test]
     fn odd_pools_give_finite_scores() {
-        let candidate = Candidate { vector: Some(0.3), ..Candidate::default() };
+        let candidate = Candidate { is_pooled: true, vector: Some(0.3), ..Candidate::default() };
         for pool in [vec![candidate], vec![candidate, candidate], vec![Candidate::default()]] {
             for score in fuse(Fusion::Score, EVEN, &pool) {
                 close(score, 0.5);

@@ -114,6 +114,8 @@ fn refuse_foreign(folder: &Path) -> Result<(), StoreError> {
     match std::fs::read_dir(folder) {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
+            // Another process may have begun to make the store since we looked for it.
+            Some(_) if folder.join("record.sqlite3").exists() => Ok(()),
             Some(_) => {
                 Err(StoreError::NotAStore(format!("{} holds other files and is not a memkura store", folder.display())))
             }

@@ -186,13 +186,14 @@ impl Writer<'_> {
             self.remove_embedder(old.number)?;
         }
         self.connection.execute("UPDATE embedder SET state = 'bound' WHERE state = 'building'", [])?;
-        let embedded = "UPDATE memory SET embedded = EXISTS (SELECT 1 FROM embedding e WHERE e.row = memory.row \
-             AND e.text_version = memory.text_version AND e.vectors IS NOT NULL)";
+        let embedded = "UPDATE memory SET embedded = EXISTS (SELECT 1 FROM embedding e JOIN embedder b ON b.number = e.embedder \
+             WHERE b.state = 'bound' AND e.row = memory.row AND e.text_version = memory.text_version AND e.vectors IS NOT NULL)";
         self.connection.execute(embedded, [])?;
         Ok(())
     }
 
-    /// Writes the vectors of a row's present text, or why there are none. Says whether that text is still the row's.
+    /// Writes the vectors of a row's present text, or why there are none. A failure never takes the place of
+    /// vectors that are there. Says whether anything was written.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -203,8 +204,10 @@ impl Writer<'_> {
         text_version: i64,
         vectors: Result<&[f32], &str>,
     ) -> Result<bool, StoreError> {
-        let sql = "INSERT OR REPLACE INTO embedding (row, text_version, embedder, vectors, problem) \
-             SELECT row, text_version, ?3, ?4, ?5 FROM memory WHERE row = ?1 AND text_version = ?2";
+        let sql = "INSERT INTO embedding (row, text_version, embedder, vectors, problem) \
+             SELECT row, text_version, ?3, ?4, ?5 FROM memory WHERE row = ?1 AND text_version = ?2 \
+             ON CONFLICT (embedder, row, text_version) DO UPDATE SET vectors = excluded.vectors, problem = excluded.problem \
+             WHERE excluded.vectors IS NOT NULL OR embedding.vectors IS NULL";
         let bytes = vectors.ok().map(bytes);
         let written = self.connection.prepare_cached(sql)?.execute(params![
             row,

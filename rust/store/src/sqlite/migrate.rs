@@ -13,7 +13,10 @@ const STEPS: &[&str] = &[include_str!("schema/0001_record.sql")];
 /// Brings the schema to the newest version. Writes nothing when it is there already.
 pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreError> {
     let known = STEPS.len() as i64;
-    let found = checked_version(connection, known)?;
+    // In one read transaction: another process may be making the store at this moment.
+    let reading = connection.transaction()?;
+    let found = checked_version(&reading, known)?;
+    drop(reading);
     if found == known {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memkura_model::{Change, Context, Memory, MemoryId, Origin, Timestamp};
+use memkura_model::{Change, Context, Memory, MemoryId, Origin, Timestamp, exact_hash};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{MEMORY, MEMORY_COUNT, memory_from, named, parsed, time};
@@ -72,6 +72,15 @@ impl<'a> Reader<'a> {
     pub fn last_change(&self) -> Result<i64, StoreError> {
         let mut statement = self.connection.prepare_cached("SELECT coalesce(max(number), 0) FROM change")?;
         Ok(statement.query_row([], |row| row.get(0))?)
+    }
+
+    /// The memory that change `number` was about, if this record has had that change.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn change(&self, number: i64) -> Result<Option<MemoryId>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT memory_id FROM change WHERE number = ?1")?;
+        Ok(statement.query_row([number], |row| parsed(row, 0)).optional()?)
     }
 
     /// The changes after number `after`, oldest first.
@@ -240,9 +249,12 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// When the record cannot be read.
     pub fn by_idempotency(&self, context: &Context, word: &str) -> Result<Option<MemoryId>, StoreError> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT memory_id FROM idempotency WHERE context = ?1 AND word = ?2")?;
-        Ok(statement.query_row(params![context.number, word], |row| parsed(row, 0)).optional()?)
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT memory_id FROM idempotency WHERE context = ?1 AND word_hash = ?2")?;
+        Ok(statement
+            .query_row(params![context.number, exact_hash(word).to_be_bytes()], |row| parsed(row, 0))
+            .optional()?)
     }
 
     /// What the record holds, in one context or in all.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use memkura_model::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
@@ -49,10 +50,10 @@ impl Record {
             Place::File(prepare(Path::new(path), options.create)?)
         };
         let mut connection = connect(&place, &options)?;
-        migrate::migrate(&mut connection, now)?;
         if matches!(place, Place::File(_)) {
-            connection.pragma_update(None, "journal_mode", "wal")?;
+            write_ahead(&connection, options.busy_timeout)?;
         }
+        migrate::migrate(&mut connection, now)?;
         let anchor = match place {
             Place::Memory(_) => Some(Mutex::new(connect(&place, &options)?)),
             Place::File(_) => None,
@@ -129,6 +130,24 @@ impl Record {
         match slot {
             Some(connection) => Ok(connection),
             none => Ok(none.insert(connect(&self.place, &self.options)?)),
+        }
+    }
+}
+
+/// Sets the log to write-ahead, for good. SQLite does not wait for others here, so we do.
+fn write_ahead(connection: &Connection, patience: Duration) -> Result<(), StoreError> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    loop {
+        let answer = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
+        match answer.map_err(StoreError::from) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Err(error) if !matches!(error, StoreError::Busy) => return Err(error),
+            _ if waited >= patience => return Err(StoreError::Busy),
+            _ => {
+                std::thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Everything that is written to the record. Each write of a memory also writes its change (I2).
 
-use memkura_model::{Action, Context, Door, Memory, MemoryId, Origin, Timestamp, fingerprint, fold};
+use memkura_model::{Action, Context, Door, Memory, MemoryId, Origin, Timestamp, exact_hash, fingerprint, fold};
 use rusqlite::{Connection, params};
 
 use super::Reader;
@@ -80,9 +80,10 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// When the record cannot be written.
     pub fn note_idempotency(&self, context: &Context, word: &str, id: MemoryId) -> Result<(), StoreError> {
-        let mut statement =
-            self.connection.prepare_cached("INSERT INTO idempotency (context, word, memory_id) VALUES (?1, ?2, ?3)")?;
-        statement.execute(params![context.number, word, id.to_string()])?;
+        let mut statement = self
+            .connection
+            .prepare_cached("INSERT INTO idempotency (context, word_hash, memory_id) VALUES (?1, ?2, ?3)")?;
+        statement.execute(params![context.number, exact_hash(word).to_be_bytes(), id.to_string()])?;
         Ok(())
     }
 
@@ -100,12 +101,13 @@ impl<'a> Writer<'a> {
         let sql = match row {
             None => format!("INSERT INTO memory ({STATE}) VALUES ({MARKS})"),
             // An update in place: replacing the row would give it a new number.
-            Some(_) => format!("UPDATE memory SET ({STATE}) = ({MARKS}) WHERE row = ?1"),
+            // The state that is replaced must be the one that was kept.
+            Some(_) => format!("UPDATE memory SET ({STATE}) = ({MARKS}) WHERE row = ?1 AND version = ?30 - 1"),
         };
         let fingerprint = fingerprint(&memory.summary, memory.content.as_deref()).to_be_bytes();
         let time = |instant: Option<Timestamp>| instant.map(|instant| instant.to_string());
         let mut statement = self.connection.prepare_cached(&sql)?;
-        statement.execute(params![
+        let written = statement.execute(params![
             row,
             memory.memory_id.to_string(),
             memory.context,
@@ -142,6 +144,9 @@ impl<'a> Writer<'a> {
             action.as_str(),
             door.source_type().as_str(),
         ])?;
+        if written != 1 {
+            return Err(StoreError::Damaged { table: "memory", column: "version", row: memory.row });
+        }
         Ok(row.unwrap_or_else(|| self.connection.last_insert_rowid()))
     }
 }

@@ -137,13 +137,14 @@ CREATE TABLE embedding (
     CHECK ((vectors IS NULL) = (problem IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX embedding_of ON embedding (embedder, row, text_version);
+CREATE INDEX embedding_row ON embedding (row);
 
--- Words by which a repeated write is recognised.
+-- Words by which a repeated write is recognised: their hashes, since a word may quote a text that is purged later.
 CREATE TABLE idempotency (
     context   INTEGER NOT NULL,
-    word      TEXT NOT NULL,
+    word_hash BLOB NOT NULL,
     memory_id TEXT NOT NULL,
-    PRIMARY KEY (context, word)
+    PRIMARY KEY (context, word_hash)
 ) STRICT, WITHOUT ROWID;
 
 -- What an index follows: after change `number`, look again at this row.
