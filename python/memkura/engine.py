@@ -622,9 +622,7 @@ class Engine:
 
 def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
     """The arguments that say something."""
-    return {
-        name: value for name, value in arguments.items() if name not in without and value is not None and value != ()
-    }
+    return {name: value for name, value in arguments.items() if name not in without and value is not None}
 
 
 def _check_items(items: Sequence[object], first: int) -> None:

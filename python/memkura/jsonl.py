@@ -38,12 +38,16 @@ def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"is not JSON: {error}", field=f"line {number}", advice="Nothing was imported") from None
     if not isinstance(row, dict):
         raise InvalidInput("is not a JSON object", field=f"line {number}", advice="Nothing was imported")
     return row
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
 
 
 def to_line(row: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ context = click.option(
     "--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", required=True, help="The context to work in."
 )
 context_or_all = click.option(
-    "--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="The context; all by default."
+    "--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="The context."
 )
 embedder = click.option(
     "--embedder",

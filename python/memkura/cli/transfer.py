@@ -71,7 +71,9 @@ def import_file(file: str, context_id: str | None, path: str, embedder: str, *, 
 @options.store
 def export(output: str | None, filters: str | None, context_id: str | None, path: str, *, all_contexts: bool) -> None:
     """Write memories as JSONL, one a line, to standard output or a file."""
-    if (context_id is None) != all_contexts:
+    if all_contexts:
+        context_id = None  # which the environment may have named
+    elif context_id is None:
         raise click.UsageError("give either --context or --all-contexts")
     wanted = options.parsed(filters)
     with options.open_store(path, "none") as engine:
@@ -89,9 +91,9 @@ def export(output: str | None, filters: str | None, context_id: str | None, path
 def _memories(engine: Engine, context_id: str, filters: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
     for offset in itertools.count(0, _PAGE):
         page = engine.list(context_id, filters=filters, limit=_PAGE, offset=offset)
-        yield from (memory.as_dict() for memory in page)
-        if len(page) < _PAGE:
+        if not page:
             return
+        yield from (memory.as_dict() for memory in page)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ use crate::{Engine, EngineError};
 pub enum Selection {
     /// These memories.
     Ids(Vec<MemoryId>),
-    /// Every memory in use that passes.
+    /// Every memory in use that passes; with a purge, those that were replaced too.
     Filter(Filter),
     /// Every memory of the context.
     Everything,
@@ -41,7 +41,7 @@ impl Engine {
                 Selection::Filter(_) | Selection::Everything => Ok(Vec::new()),
             };
         };
-        let candidates = self.candidates(&context, selection, now)?;
+        let candidates = self.candidates(&context, selection, purge, now)?;
         let forgotten = self.record.write(|writer| {
             let chosen = chosen(writer, &context, selection, &candidates, purge, now)?;
             for memory in &chosen {
@@ -50,6 +50,8 @@ impl Engine {
                 } else {
                     let retired = Memory {
                         status: Status::Retired,
+                        // Forgotten now, whatever it was before: nothing brings it up any more.
+                        superseded_by: None,
                         version: memory.version + 1,
                         updated_at: now.max(memory.updated_at),
                         ..memory.clone()
@@ -64,12 +66,18 @@ impl Engine {
     }
 
     /// The rows that a filter selects; the write looks at each again.
-    fn candidates(&self, context: &Context, selection: &Selection, now: Timestamp) -> Result<Vec<i64>, EngineError> {
+    fn candidates(
+        &self,
+        context: &Context,
+        selection: &Selection,
+        purge: bool,
+        now: Timestamp,
+    ) -> Result<Vec<i64>, EngineError> {
         let Selection::Filter(filter) = selection else { return Ok(Vec::new()) };
         self.catch_up()?;
         let loaded = self.partition(context)?;
         let partition = read(&loaded.partition);
-        Ok(partition.rows_of(partition.matching(filter, now, false)))
+        Ok(partition.rows_of(partition.matching(filter, now, purge)))
     }
 }
 
@@ -98,17 +106,25 @@ fn chosen(
         Selection::Ids(ids) => BTreeSet::from_iter(ids)
             .into_iter()
             .map(|id| {
-                let found = writer.by_id(context, *id)?.filter(|memory| purge || memory.status != Status::Retired);
+                let found = writer.by_id(context, *id)?.filter(|memory| purge || can_be_read(memory));
                 found.ok_or(EngineError::NotFound(*id))
             })
             .collect(),
         Selection::Filter(filter) => {
             let rows = writer.rows(context, candidates)?;
-            Ok(rows.into_iter().filter(|memory| memory.is_visible(now) && filter.matches(memory)).collect())
+            Ok(rows
+                .into_iter()
+                .filter(|memory| (memory.is_visible(now) || (purge && can_be_read(memory))) && filter.matches(memory))
+                .collect())
         }
         Selection::Everything => {
             let rows = writer.every(context)?;
-            Ok(rows.into_iter().filter(|memory| purge || memory.status != Status::Retired).collect())
+            Ok(rows.into_iter().filter(|memory| purge || can_be_read(memory)).collect())
         }
     }
+}
+
+/// Whether some read can still bring a memory up: it is in use, or was replaced and is kept to be asked for.
+fn can_be_read(memory: &Memory) -> bool {
+    memory.status != Status::Retired || memory.superseded_by.is_some()
 }

@@ -226,7 +226,7 @@ impl Engine {
             return Ok(prepared);
         }
         let Some(bound) = bound else {
-            if recall.embedding.is_some() || self.wanted().is_some() {
+            if recall.embedding.is_some() || self.wanted().is_some() || !recall.legs.text {
                 prepared.degraded.push("vector:unembedded");
             }
             return Ok(prepared);
@@ -284,6 +284,7 @@ impl Prepared {
             (true, true) => "hybrid",
             (true, false) => "text",
             (false, true) => "vector",
+            (false, false) if recall.legs.vector => "vector",
             (false, false) => "key",
         }
     }

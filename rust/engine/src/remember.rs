@@ -151,7 +151,7 @@ impl Engine {
                 writer.replace(&memory, Action::Update, door)?;
             }
         }
-        memory.embedded = self.write_vectors(writer, &memory, embedding, now)?;
+        memory.embedded = self.write_vectors(writer, &memory, embedding, door, now)?;
         finish(writer, &context, draft, &memory, door, now)?;
         let duplicates = same.iter().map(|same| same.memory_id).filter(|id| *id != memory.memory_id).collect();
         Ok(Receipt { duplicates, ..Receipt::of(&memory, old.is_none()) })
@@ -218,6 +218,7 @@ impl Engine {
         writer: &Writer<'_>,
         memory: &Memory,
         embedding: &Embedding,
+        door: Door,
         now: Timestamp,
     ) -> Result<bool, EngineError> {
         let (dimensions, vectors) = match embedding {
@@ -225,7 +226,7 @@ impl Engine {
             Embedding::Vectors { dimensions, values } => (Some(*dimensions), Ok(values.as_slice())),
             Embedding::Failed(reason) => (None, Err(reason.as_str())),
         };
-        let Some(embedder) = self.embedder_for(writer, dimensions, now)? else { return Ok(memory.embedded) };
+        let Some(embedder) = self.embedder_for(writer, dimensions, door, now)? else { return Ok(memory.embedded) };
         writer.put_vectors(&embedder, memory.row, memory.text_version, vectors)?;
         let is_embedded = embedder.state == EmbedderState::Bound && vectors.is_ok();
         if is_embedded {
@@ -241,6 +242,7 @@ impl Engine {
         &self,
         writer: &Writer<'_>,
         dimensions: Option<usize>,
+        door: Door,
         now: Timestamp,
     ) -> Result<Option<Embedder>, EngineError> {
         /// The fingerprint of vectors that callers bring themselves.
@@ -258,6 +260,8 @@ impl Engine {
         }
         let is_same = |embedder: &Embedder| embedder.name == name && embedder.dimensions == dimensions;
         match bound {
+            // Vectors that a file brings along do not decide what this store's vectors are.
+            None if wanted.is_none() && door != Door::Python => Ok(None),
             None => Ok(Some(writer.add_embedder(name, dimensions, EmbedderState::Bound, now)?)),
             Some(bound) if is_same(&bound) => Ok(Some(bound)),
             Some(_) => Ok(writer.embedder(EmbedderState::Building)?.filter(is_same)),

@@ -41,7 +41,7 @@ impl Engine {
                 ..patched
             };
             writer.replace(&memory, Action::Update, door)?;
-            memory.embedded = self.write_vectors(writer, &memory, &embedding, now)?;
+            memory.embedded = self.write_vectors(writer, &memory, &embedding, door, now)?;
             Ok(Receipt::of(&memory, false))
         })?;
         self.follow_own_write();

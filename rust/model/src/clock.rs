@@ -13,20 +13,20 @@ pub struct Timestamp(pub i64);
 pub const MICROS_PER_DAY: f64 = 86_400_000_000.0;
 
 impl Timestamp {
-    /// The first and last instants that Python's `datetime` can show (years 1 to 9999).
-    const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+    /// From the first instant that Python's `datetime` can show to the last that our calendar library can.
+    const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_207_200_999_999;
 
     /// The instant `micros` microseconds after 1970-01-01T00:00Z.
     ///
     /// # Errors
-    /// When it lies outside the years 1 to 9999.
+    /// When it lies outside the years 1 to 9999 (of which the last day is left out).
     pub fn from_micros(field: &str, micros: i64) -> Result<Self, Invalid> {
         if Self::RANGE.contains(&micros) {
             Ok(Self(micros))
         } else {
             Err(Invalid::value(
                 field,
-                "lies outside the years 1 to 9999",
+                "lies outside 0001-01-01 to 9999-12-30",
                 micros,
                 "Give an instant that a calendar can show",
             ))
@@ -91,6 +91,15 @@ impl SteadyClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every instant that is taken can be shown, at both ends too.
+    #[test]
+    fn both_ends_can_be_shown() {
+        for end in [*Timestamp::RANGE.start(), *Timestamp::RANGE.end()] {
+            assert_eq!(Timestamp::parse(&Timestamp(end).to_string()).unwrap(), Timestamp(end));
+        }
+        assert!(Timestamp::from_micros("t", *Timestamp::RANGE.end() + 1).is_err());
+    }
 
     /// An offset is honoured and shown in UTC.
     #[test]

@@ -2,12 +2,13 @@
 
 use memkura_engine::{Legs, ListOrder, Recall, Selection};
 use memkura_model::filter::parse;
+use memkura_model::limits::BATCH_MAX;
 use memkura_model::recall::{Curve, Fusion, Weights};
 use memkura_model::{DeliveryMode, Door, Draft, Filter, Invalid, InvalidKind, MemoryId, Metadata, Origin, Patch};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::embedding::rows;
+use crate::embedding;
 use crate::error::Fault;
 use crate::values::{Use, instant, mended, name, object};
 
@@ -133,11 +134,7 @@ impl RecallArguments {
                 .map(|query| mended(query, "query"))
                 .transpose()?
                 .map(|(query, _)| query),
-            embedding: embedding
-                .filter(|embedding| !embedding.is_none())
-                .map(rows)
-                .transpose()?
-                .map(|rows| rows.values),
+            embedding: embedding.filter(|embedding| !embedding.is_none()).map(embedding::query).transpose()?,
             ..self.0
         })
     }
@@ -190,8 +187,10 @@ pub fn door(text: &str) -> Result<Door, Fault> {
 }
 
 /// What a list is ordered by.
-pub fn order(text: &str) -> Result<ListOrder, Fault> {
-    match text {
+pub fn order(value: Option<Any<'_, '_>>) -> Result<ListOrder, Fault> {
+    let Some(value) = value else { return Ok(ListOrder::default()) };
+    let text = name(value, "order")?;
+    match text.as_str() {
         "created_at" => Ok(ListOrder::CreatedAt),
         "updated_at" => Ok(ListOrder::UpdatedAt),
         _ => Err(Invalid::value("order", "is not known", text, "Use created_at or updated_at").into()),
@@ -199,8 +198,9 @@ pub fn order(text: &str) -> Result<ListOrder, Fault> {
 }
 
 /// The origin of a context.
-pub fn origin(text: &str) -> Result<Origin, Fault> {
-    Ok(Origin::parse(text)?)
+pub fn origin(value: Option<Any<'_, '_>>) -> Result<Origin, Fault> {
+    let origin = value.map(|value| Ok::<_, Fault>(Origin::parse(&name(value, "origin")?)?)).transpose()?;
+    Ok(origin.unwrap_or_default())
 }
 
 /// A count of at least 0.
@@ -323,7 +323,15 @@ fn names(value: Any<'_, '_>, field: &str) -> Result<Vec<String>, Fault> {
         return Err(wrong().into());
     }
     let items = value.try_iter().map_err(|_| wrong())?;
-    items.enumerate().map(|(at, item)| name(&item?, &format!("{field}[{at}]"))).collect()
+    let mut names = Vec::new();
+    for (at, item) in items.enumerate() {
+        // Every list of names has a lower bound of its own; this one is for lists without end.
+        if at > BATCH_MAX {
+            return Err(Invalid::over_limit(field, at, BATCH_MAX, "items").into());
+        }
+        names.push(name(&item?, &format!("{field}[{at}]"))?);
+    }
+    Ok(names)
 }
 
 fn ids(value: Any<'_, '_>, field: &str) -> Result<Vec<MemoryId>, Fault> {

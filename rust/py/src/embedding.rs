@@ -2,9 +2,11 @@
 
 use memkura_engine::Embedding;
 use memkura_index::vector::normalise;
+use memkura_model::limits::{CHUNKS_MAX, DIMENSIONS_MAX};
 use memkura_model::{Invalid, InvalidKind};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::error::{Fault, guarded};
 
@@ -16,28 +18,74 @@ pub struct Rows {
 
 /// Reads one vector or several: a buffer of one or two dimensions, a sequence of numbers, or a sequence of vectors.
 pub fn rows(value: &Bound<'_, PyAny>) -> Result<Rows, Fault> {
-    if let Some(rows) = buffer::<f32>(value, |float| float)? {
+    if let Some(rows) = one_buffer(value)? {
         return Ok(rows);
     }
-    if let Some(rows) = buffer::<f64>(value, |float| float as f32)? {
-        return Ok(rows);
+    let mut parts = Vec::new();
+    let mut values = Vec::new();
+    for part in bounded(value, CHUNKS_MAX.max(DIMENSIONS_MAX))? {
+        match part.extract::<f32>() {
+            Ok(number) => values.push(number),
+            Err(_) => parts.push(vector(&part)?),
+        }
     }
-    if let Ok(values) = value.extract::<Vec<f32>>() {
+    if parts.is_empty() {
         return Ok(Rows { width: values.len(), values });
     }
-    let parts = value.try_iter().map_err(|_| wrong(value))?.map(|part| rows(&part?)).collect::<Result<Vec<_>, _>>()?;
-    let width = parts.first().map_or(0, |part| part.width);
-    if parts.iter().any(|part| part.width != width) {
-        return Err(Invalid::new(
-            InvalidKind::Vector,
-            "embedding",
-            "has vectors of different lengths",
-            width,
-            "Give vectors of one length",
-        )
-        .into());
+    let width = parts[0].len();
+    if !values.is_empty() || parts.iter().any(|part| part.len() != width) {
+        return Err(unequal(width));
     }
-    Ok(Rows { width, values: parts.into_iter().flat_map(|part| part.values).collect() })
+    Ok(Rows { width, values: parts.concat() })
+}
+
+/// One vector of a sequence of them: whatever holds numbers and nothing deeper.
+fn vector(value: &Bound<'_, PyAny>) -> Result<Vec<f32>, Fault> {
+    if let Some(rows) = one_buffer(value)? {
+        return if rows.values.len() == rows.width { Ok(rows.values) } else { Err(wrong(value)) };
+    }
+    let numbers = bounded(value, DIMENSIONS_MAX)?;
+    numbers.iter().map(|number| number.extract::<f32>().map_err(|_| wrong(value))).collect()
+}
+
+fn one_buffer(value: &Bound<'_, PyAny>) -> Result<Option<Rows>, Fault> {
+    match buffer::<f32>(value, |float| float)? {
+        Some(rows) => Ok(Some(rows)),
+        None => buffer::<f64>(value, |float| float as f32),
+    }
+}
+
+/// The items of a sequence, at most `max`: neither its own word for its length nor an endless one is trusted. A text is
+/// a sequence of texts without end, and bytes are no numbers.
+fn bounded<'py>(value: &Bound<'py, PyAny>, max: usize) -> Result<Vec<Bound<'py, PyAny>>, Fault> {
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+        return Err(wrong(value));
+    }
+    let mut items = Vec::new();
+    for item in value.try_iter().map_err(|_| wrong(value))? {
+        if items.len() == max {
+            return Err(Invalid::over_limit("embedding", max + 1, max, "components").into());
+        }
+        items.push(item?);
+    }
+    Ok(items)
+}
+
+fn unequal(width: usize) -> Fault {
+    Invalid::new(
+        InvalidKind::Vector,
+        "embedding",
+        "has vectors of different lengths",
+        width,
+        "Give vectors of one length",
+    )
+    .into()
+}
+
+/// The one vector of a query.
+pub fn query(value: &Bound<'_, PyAny>) -> Result<Vec<f32>, Fault> {
+    let rows = rows(value)?;
+    if rows.values.len() == rows.width { Ok(rows.values) } else { Err(wrong(value)) }
 }
 
 fn buffer<T: Element>(value: &Bound<'_, PyAny>, float: impl Fn(T) -> f32) -> Result<Option<Rows>, Fault> {

@@ -233,7 +233,7 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (context_id, *, filters = None, limit = None, offset = None, order = "created_at", descending = false))]
+    #[pyo3(signature = (context_id, *, filters = None, limit = None, offset = None, order = None, descending = false))]
     #[expect(clippy::too_many_arguments, reason = "the verb's own fields")]
     fn list(
         &self,
@@ -242,7 +242,7 @@ impl PyEngine {
         filters: Option<Any<'_, '_>>,
         limit: Option<Any<'_, '_>>,
         offset: Option<Any<'_, '_>>,
-        order: &str,
+        order: Option<Any<'_, '_>>,
         descending: bool,
     ) -> PyResult<Vec<PyMemory>> {
         guarded(py, || {
@@ -340,8 +340,8 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (context_id, *, origin = "trusted"))]
-    fn create_context(&self, py: Python<'_>, context_id: Any<'_, '_>, origin: &str) -> PyResult<()> {
+    #[pyo3(signature = (context_id, *, origin = None))]
+    fn create_context(&self, py: Python<'_>, context_id: Any<'_, '_>, origin: Option<Any<'_, '_>>) -> PyResult<()> {
         guarded(py, || {
             let now = self.now(py)?;
             let (name, origin) = (name(context_id, "context_id")?, self::origin(origin)?);

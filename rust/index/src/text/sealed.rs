@@ -93,12 +93,17 @@ impl Sealed {
         Self::from_index(&writer.finalize()?)
     }
 
-    /// Opens the segment in `folder`.
+    /// Opens the segment in `folder`, once its checksums have been found right.
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
     pub fn open(folder: &Path) -> Result<Self, IndexError> {
-        Self::from_index(&Index::open_in_dir(folder)?)
+        let index = Index::open_in_dir(folder)?;
+        let damaged = index.validate_checksum()?;
+        if !damaged.is_empty() {
+            return Err(IndexError::Sealed(format!("{} files are damaged", damaged.len())));
+        }
+        Self::from_index(&index)
     }
 
     fn from_index(index: &Index) -> Result<Self, IndexError> {
