@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - full-width letters are what is tested
 """One current truth: keys overwrite, `supersedes` retires, replays are one row, and different facts never merge."""
 
 from __future__ import annotations
@@ -7,9 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from asking import LEGS, each_leg, each_life, ids, texts
 
 import memkura
+from asking import LEGS, each_leg, each_life, ids, texts
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asking import Look
-
     from memkura import Engine
 
 SAME_KEY = [

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from asking import each_leg, ids
 
 import memkura
+from asking import each_leg, ids
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -89,9 +89,7 @@ SELECTIVE: list[dict[str, Any]] = [
 def test_filter_holds_before_the_cut(crowd: Engine, filters: dict[str, Any], legs: Sequence[str] | None) -> None:
     """When five of a thousand and five match, k=5 gives exactly these, in the order that the whole answer has them."""
     crowd.recall("c", "green tea", k=2000)
-    wanted = [
-        hit.memory_id for hit in crowd.recall("c", "green tea", k=2000, legs=legs) if hit.session == "s2"
-    ]
+    wanted = [hit.memory_id for hit in crowd.recall("c", "green tea", k=2000, legs=legs) if hit.session == "s2"]
     got = crowd.recall("c", "green tea", k=FEW, filters=filters, legs=legs)
     assert set(ids(got)) == set(wanted)
     assert len(got) == FEW == crowd.count("c", filters=filters)

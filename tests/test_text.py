@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - full-width letters are what is tested
 """Text search in every script, for identifiers, in equivalent forms, and for any query at all."""
 
 from __future__ import annotations
@@ -6,9 +7,9 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
-from asking import each_leg, each_life, ids, texts
 
 import memkura
+from asking import each_leg, each_life, ids, texts
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asking import Look
-
     from memkura import Engine
 
 CJK = {
@@ -48,9 +48,10 @@ FOUND = [
 ABSENT = ["冷蔵庫", "冰箱", "결과", "냉장고", "冷凍食品", "プリンター", "打印机"]
 
 
-@pytest.fixture(params=["fresh", "compacted", "reopened"])
-def east(request: pytest.FixtureRequest, store_path: Path) -> Iterator[Engine]:
+@pytest.fixture(scope="module", params=["fresh", "compacted", "reopened"])
+def east(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """The five texts, in each state that an index can be in."""
+    store_path = tmp_path_factory.mktemp("east") / "store"
     with memkura.open(store_path, embedder=ToyEmbedder(), clock=FrozenClock()) as engine:
         for text in CJK.values():
             engine.remember("c", text)
@@ -200,7 +201,7 @@ ANY = [
     "~", "+", "-", "\\", "/", "?", "{", "}", "!", "&&", "||", "$1", "%", "_", "#", "a:b:c^9~", "[1 TO", "NEAR(a b)",
     "col:*", "^", "\x00", "a\x00b", "😀", "👨‍👩‍👧", "\u200b", "\ufeff", "\u202e", "a" * 10_000, "😀" * 5_000, "あ" * 10_000,
     "' OR 1=1; --", "\ud800", "a\udfffb", "\x1b[2J", "e" + "\u0301" * 50,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("query", ANY, ids=lambda query: ascii(query)[:20])
@@ -264,15 +265,17 @@ def test_store_without_a_word_answers(engine: Engine, only: str) -> None:
     ids=["english", "japanese", "chinese", "korean"],
 )
 @each_leg
-def test_sentence_inside_a_long_text_is_found_once(  # noqa: PLR0917
-    engine: Engine, sentence: str, question: str, filler: str, legs: Sequence[str] | None
+def test_sentence_inside_a_long_text_is_found_once(
+    store_path: Path, sentence: str, question: str, filler: str, legs: Sequence[str] | None
 ) -> None:
     """A long memory is found by a sentence in its middle, first and once, and comes back whole."""
+    # Wide vectors, so that no two of the few words here share a component.
+    engine = memkura.open(store_path, embedder=ToyEmbedder(4096), clock=FrozenClock())
     half = (filler * (20_000 // len(filler) + 1))[:20_000]
     text = half + sentence + half
     row = engine.remember("c", "a long note", text)
-    for number in range(5):
-        engine.remember("c", f"{filler} {number}")
+    for number in range(1, 6):
+        engine.remember("c", filler * number)
     hits = engine.recall("c", question, legs=legs)
     assert hits[0].memory_id == row
     assert ids(hits).count(row) == 1
@@ -281,6 +284,7 @@ def test_sentence_inside_a_long_text_is_found_once(  # noqa: PLR0917
     assert memory.content == text
     engine.compact()
     assert ids(engine.recall("c", question, legs=legs))[0] == row
+    engine.close()
 
 
 def test_long_query_is_answered(engine: Engine) -> None:

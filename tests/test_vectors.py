@@ -7,9 +7,9 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from asking import each_leg, ids
 
 import memkura
+from asking import each_leg, ids
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from memkura.embedders import Kind, Vector
-
     from memkura import Engine
+    from memkura.embedders import Kind, Vector
 
 
 class Interrupted(ToyEmbedder):
