@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - odd letters are what is tested
 """Hostile input: every string is a query, no name becomes syntax, and what is too much is refused at once."""
 
 from __future__ import annotations
@@ -7,9 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from asking import each_leg, ids
 
 import memkura
+from asking import each_leg, ids
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -62,9 +63,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))
 @each_leg
-def test_every_string_is_a_query_and_is_answered_soon(
-    thousand: Engine, query: str, legs: Sequence[str] | None
-) -> None:
+def test_every_string_is_a_query_and_is_answered_soon(thousand: Engine, query: str, legs: Sequence[str] | None) -> None:
     """Whatever is asked is answered without an exception and without a hang."""
     started = time.monotonic()
     hits = thousand.recall("c", query, legs=legs)
@@ -119,9 +118,37 @@ def test_filter_that_is_too_much_is_refused_soon(thousand: Engine, filters: dict
 
 
 SYNTAX = [
-    "x'); DROP TABLE memory;--", 'a"b', "a.b", "$.a[*]", "%", "_", "\\", ";", "--", "'", "`", "*", "?", "a%b", ":x", "@x", "{}",
-    "[0]", "null", "NaN", "a\\u0000b", "𝒳", "..", "../../etc/passwd", "x/*", "*/", "${x}", "{{x}}", "<b>", "\u202e",
-]  # fmt: skip
+    "x'); DROP TABLE memory;--",
+    'a"b',
+    "a.b",
+    "$.a[*]",
+    "%",
+    "_",
+    "\\",
+    ";",
+    "--",
+    "'",
+    "`",
+    "*",
+    "?",
+    "a%b",
+    ":x",
+    "@x",
+    "{}",
+    "[0]",
+    "null",
+    "NaN",
+    "a\\u0000b",
+    "𝒳",
+    "..",
+    "../../etc/passwd",
+    "x/*",
+    "*/",
+    "${x}",
+    "{{x}}",
+    "<b>",
+    "\u202e",
+]
 
 
 @pytest.mark.parametrize("name", SYNTAX)
@@ -181,7 +208,9 @@ def test_name_in_the_place_of_a_field_is_refused_by_name(engine: Engine, name: s
     assert engine.count("c") == 1
 
 
-@pytest.mark.parametrize(("wild", "other"), [("%", "abc"), ("_", "a"), ("a%", "abc"), ("A", "a"), ("*", "abc"), ("", "a")])
+@pytest.mark.parametrize(
+    ("wild", "other"), [("%", "abc"), ("_", "a"), ("a%", "abc"), ("A", "a"), ("*", "abc"), ("", "a")]
+)
 def test_wildcards_match_only_themselves(engine: Engine, wild: str, other: str) -> None:
     """A filter value is literal, in every field that has texts."""
     engine.remember("c", "row", key=f"k{other}", tags=[other], session=other, type=other, metadata={"x": other})

@@ -69,7 +69,7 @@ AT: dict[str, tuple[str, Callable[[int], Callable[[Engine], Any]]]] = {
 @pytest.mark.parametrize("name", list(AT))
 def test_value_at_a_limit_works_and_one_over_is_refused(engine: Engine, name: str) -> None:
     """At the documented value it is taken; one more raises, names the field and the limit, and writes nothing."""
-    limit = LIMITS[name.split(" ")[0]]
+    limit = LIMITS[name.split(" ", maxsplit=1)[0]]
     field, said = AT[name]
     said(limit)(engine)
     before = engine.stats().memories

@@ -10,9 +10,9 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from asking import ids
 
 import memkura
+from asking import ids
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -246,8 +246,20 @@ def test_unstorable_name_is_refused_and_never_mended(engine: Engine, field: str,
 @pytest.mark.parametrize(
     "text",
     [
-        "\u200b", "\ufeffbom", "a\r\nb", "\x1b[2J", "\x7f\x80", "\u202eevil\u202c", "e\u0301", "\ufffd", "\U0010ffff", "\ufdd0",
-        " lead and trail ", "می‌خواهم", "👨‍👩‍👧", "\t",
+        "\u200b",
+        "\ufeffbom",
+        "a\r\nb",
+        "\x1b[2J",
+        "\x7f\x80",
+        "\u202eevil\u202c",
+        "e\u0301",
+        "\ufffd",
+        "\U0010ffff",
+        "\ufdd0",
+        " lead and trail ",
+        "می‌خواهم",
+        "👨‍👩‍👧",
+        "\t",
     ],
     ids=ascii,
 )

@@ -13,9 +13,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from asking import ids
 
 import memkura
+from asking import ids
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -156,7 +156,9 @@ def _worker(path: str, number: int) -> str:
         return str(row)
 
 
-@pytest.mark.parametrize("how", [how for how in ("spawn", "forkserver", "fork") if how in multiprocessing.get_all_start_methods()])
+@pytest.mark.parametrize(
+    "how", [how for how in ("spawn", "forkserver", "fork") if how in multiprocessing.get_all_start_methods()]
+)
 @beside_threads
 def test_process_pool_of_every_kind_works(engine: Engine, store_path: Path, how: str) -> None:
     """Workers that open the store by its path remember and recall beside the parent's open handle."""

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from asking import LEGS, ids, seen
 
 if TYPE_CHECKING:

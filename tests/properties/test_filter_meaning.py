@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from asking import LEGS, ids
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memkura
+from asking import LEGS, ids
 from memkura.testing import FrozenClock, ToyEmbedder
 
 DAY = datetime(2029, 1, 1, tzinfo=UTC)
@@ -140,9 +140,7 @@ def _matches(row: dict[str, Any], wanted: dict[str, Any]) -> bool:
     return True
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(rows=st.lists(memories, max_size=12), wanted=st.lists(filters, min_size=1, max_size=8))
 def test_filters_mean_what_they_say(rows: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
     """Count, list and each leg of recall agree with the meaning, written down in plain Python."""

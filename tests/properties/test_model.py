@@ -9,17 +9,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import LEGS, ids
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 import memkura
+from asking import LEGS, ids
 from memkura import Engine, errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
 CONTEXTS = ("ann", "ben")
-WORDS = ["tea", "boiler", "getUserById", "ORA-01555", "検索", "再現率", "备份", "배포", "meter", "v1.2", "C++", "conf.d/x"]
+WORDS = [
+    "tea",
+    "boiler",
+    "getUserById",
+    "ORA-01555",
+    "検索",
+    "再現率",
+    "备份",
+    "배포",
+    "meter",
+    "v1.2",
+    "C++",
+    "conf.d/x",
+]
 KEYS = ["diet", "Deploy.Prod", "ﾃﾞｰﾀ"]
 FOLDED = {"diet": "diet", "Deploy.Prod": "deploy.prod", "ﾃﾞｰﾀ": "データ"}
 TAGS = ["a", "b", "a_b"]
@@ -211,7 +224,8 @@ class Store(RuleBasedStateMachine):
         literal = {
             one
             for one in matching
-            if query in (row := self.model[context_id][one]).summary.split(" ") or query in (row.content or "").split(" ")
+            if query in (row := self.model[context_id][one]).summary.split(" ")
+            or query in (row.content or "").split(" ")
         }
         assert literal <= set(whole)
 
