@@ -1,65 +1,102 @@
-"""What a store leaves on disk, and who may read it."""
+"""Private by default: whatever the umask, nobody else can read a store, and nothing is made outside of it."""
 
 from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 import memkura
-from memkura.testing import ToyEmbedder
+from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX")
 
-@pytest.fixture
-def _no_umask() -> Iterator[None]:
-    before = os.umask(0)
-    yield
+
+@pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    """What the process would leave open."""
+    before = os.umask(request.param)
+    yield request.param
     os.umask(before)
 
 
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+def _open_to_others(folder: Path) -> list[str]:
+    """Every file that is not 0600 and every folder that is not 0700."""
+    wrong = []
+    paths = [folder, *folder.rglob("*")]
+    assert len(paths) > 2
+    for path in paths:
+        mode = stat.S_IMODE(path.lstat().st_mode)
+        if mode != (0o700 if path.is_dir() else 0o600):
+            wrong.append(f"{path.relative_to(folder)} {mode:o}")
+    return wrong
 
 
-@pytest.mark.usefixtures("_no_umask")
-def test_store_is_for_its_owner_alone(store_path: Path) -> None:
-    """Under any umask every file is 0600 and every folder 0700, sealed indexes too, and nothing lies outside."""
-    with memkura.open(store_path, embedder=ToyEmbedder()) as engine:
-        engine.remember_many([{"context_id": "c", "summary": f"word{at}"} for at in range(50)])
-        engine.recall("c", "word")
+@pytest.mark.usefixtures("umask")
+def test_every_file_of_a_store_is_private(tmp_path: Path) -> None:
+    """After each use (writes, log, indexes, compact, reindex, purge, reopening) files are 0600 and folders 0700."""
+    path = tmp_path / "agent.memkura"
+    with memkura.open(path, embedder=ToyEmbedder(), clock=FrozenClock()) as engine:
+        assert _open_to_others(path) == []
+        rows = engine.remember_many([{"context_id": "c", "summary": f"tea of lot {number}"} for number in range(600)])
+        engine.remember("another", "context")
+        engine.recall("c", "tea")
+        assert _open_to_others(path) == []
         engine.compact()
-        engine.remember("c", "one more")
-        inside = list(store_path.rglob("*"))
-        assert any(path.name.endswith("-wal") for path in inside)
-        assert any("index" in path.parts for path in inside)
-        for path in [store_path, *inside]:
-            mode = stat.S_IMODE(path.stat().st_mode)
-            assert mode == (0o700 if path.is_dir() else 0o600), path
-    assert [path.name for path in store_path.parent.iterdir()] == [store_path.name]
-
-
-@pytest.mark.parametrize("sealed_before", [False, True])
-def test_purged_text_leaves_every_file(store_path: Path, sealed_before: bool) -> None:  # noqa: FBT001
-    """After a purge and `compact` no byte of the text is in any file, and the rest of the store is there."""
-    with memkura.open(store_path, embedder=ToyEmbedder()) as engine:
-        engine.remember_many([{"context_id": "c", "summary": f"filler {at}"} for at in range(100)])
-        secret = engine.remember("c", "the marker is kanpo7731", content="kanpo7731 once more", tags=["kanpo7731"])
-        engine.update_memory("c", secret, summary="the marker was kanpo7731")
-        if sealed_before:
-            engine.compact()
-            assert any(b"kanpo7731" in path.read_bytes() for path in _files(store_path))
-        engine.forget("c", secret, purge=True)
+        engine.recall("c", "tea")
+        assert (path / "index").is_dir()
+        assert _open_to_others(path) == []
+        engine.forget("c", rows[0], purge=True)
+        engine.forget("c", filters={"memory_id": {"in": [str(row) for row in rows[1:300]]}})
+        engine.maintain()
+        engine.reindex(ToyEmbedder(12))
         engine.compact()
-        assert not [path for path in _files(store_path) if b"kanpo7731" in path.read_bytes()]
-        assert engine.get("c", secret) is None
-        assert not len(engine.recall("c", "kanpo7731", legs=["text"]))
-        assert engine.count("c") == 100
-        assert [entry["action"] for entry in engine.history("c", secret)] == ["purge"]
-    with memkura.open(store_path, embedder=ToyEmbedder()) as engine:
-        assert engine.count("c") == 100
+        assert _open_to_others(path) == []
+    assert _open_to_others(path) == []
+    with memkura.open(path, embedder=ToyEmbedder(12), clock=FrozenClock()) as engine:
+        engine.recall("c", "tea")
+        assert _open_to_others(path) == []
+    assert [entry.name for entry in tmp_path.iterdir()] == ["agent.memkura"]
+
+
+@pytest.mark.usefixtures("umask")
+def test_folders_on_the_way_are_private(tmp_path: Path) -> None:
+    """Parent folders that opening has to make are nobody else's either."""
+    path = tmp_path / "deep" / "er" / "agent.memkura"
+    try:
+        memkura.open(path, embedder=None).close()
+    except memkura.MemkuraError:
+        return  # not made at all is private too
+    for folder in (tmp_path / "deep", tmp_path / "deep" / "er", path):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_nothing_is_made_outside_the_store(tmp_path: Path) -> None:
+    """Home, temporary folder and working directory stay as they were."""
+    places = {name: tmp_path / name for name in ("home", "tmp", "work")}
+    for place in places.values():
+        place.mkdir()
+    program = (
+        "import sys, memkura\n"
+        "with memkura.open(sys.argv[1], embedder=None) as engine:\n"
+        "    engine.remember_many([{'context_id': 'c', 'summary': f'tea {n}'} for n in range(600)])\n"
+        "    engine.recall('c', 'tea'); engine.compact(); engine.maintain()\n"
+    )
+    subprocess.run(
+        [sys.executable, "-B", "-c", program, str(tmp_path / "store")],
+        check=True,
+        timeout=60,
+        cwd=places["work"],
+        env={"HOME": str(places["home"]), "TMPDIR": str(places["tmp"]), "PATH": ""},
+    )
+    for place in places.values():
+        assert list(place.iterdir()) == []
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["home", "store", "tmp", "work"]

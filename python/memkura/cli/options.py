@@ -22,9 +22,7 @@ store = click.option(
 context = click.option(
     "--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", required=True, help="The context to work in."
 )
-context_or_all = click.option(
-    "--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="The context."
-)
+context_or_all = click.option("--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="The context.")
 embedder = click.option(
     "--embedder",
     metavar="NAME",

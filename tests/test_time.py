@@ -1,0 +1,287 @@
+"""Time: expiry is an instant in every read, and no reading of the clock breaks an order or a score."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import memkura
+from asking import each_leg, ids
+from memkura import errors
+from memkura.testing import FrozenClock, ToyEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from memkura import Engine
+
+TOKYO = timezone(timedelta(hours=9))
+END = datetime(2030, 1, 16, tzinfo=TOKYO)
+INSTANT = datetime(2030, 1, 15, 15, tzinfo=UTC)
+SAME_INSTANT: list[Any] = [
+    END,
+    INSTANT,
+    "2030-01-16T00:00:00+09:00",
+    "2030-01-15T15:00:00Z",
+    "2030-01-15T07:00:00-08:00",
+    datetime(2030, 1, 15, 20, 30, tzinfo=timezone(timedelta(hours=5, minutes=30))),
+]
+
+
+def _reads(engine: Engine, memory_id: str) -> dict[str, bool]:
+    """Which reads show the memory."""
+    found = {leg: memory_id in ids(engine.recall("c", "the offer", legs=[leg])) for leg in ("text", "vector", "key")}
+    return {
+        **found,
+        "fused": memory_id in ids(engine.recall("c", "the offer")),
+        "superseded": memory_id in ids(engine.recall("c", "the offer", include_superseded=True)),
+        "get": engine.get("c", memory_id) is not None,
+        "get by key": engine.get("c", key="the offer") is not None,
+        "list": memory_id in ids(engine.list("c")),
+        "count": engine.count("c") == 1,
+    }
+
+
+@pytest.mark.parametrize("expires_at", SAME_INSTANT, ids=str)
+def test_expiry_is_an_instant_in_every_read(
+    engine: Engine, clock: FrozenClock, store_path: Path, expires_at: Any
+) -> None:
+    """A second before its end a memory is in every read; at its end it is in none, though nothing swept it."""
+    memory_id = engine.remember("c", "the offer ends soon", key="the offer", expires_at=expires_at)
+    memory = engine.get("c", memory_id)
+    assert memory is not None
+    assert memory.expires_at == INSTANT
+    clock.set(INSTANT - timedelta(seconds=1))
+    assert set(_reads(engine, memory_id).values()) == {True}
+    clock.set(INSTANT - timedelta(microseconds=1))
+    assert set(_reads(engine, memory_id).values()) == {True}
+    clock.set(INSTANT)
+    assert set(_reads(engine, memory_id).values()) == {False}
+    with memkura.open(store_path, embedder=ToyEmbedder(), clock=clock) as again:
+        assert set(_reads(again, memory_id).values()) == {False}
+    with pytest.raises(errors.NotFound):
+        engine.update_memory("c", memory_id, importance=0.9)
+
+
+def test_expiry_holds_after_compacting_and_for_history_reads(engine: Engine, clock: FrozenClock) -> None:
+    """What expired stays out when files are tidied, and a key whose memory expired can be written again."""
+    memory_id = engine.remember("c", "the offer ends soon", key="the offer", expires_at=INSTANT)
+    clock.set(INSTANT + timedelta(seconds=1))
+    engine.compact()
+    engine.maintain()
+    assert set(_reads(engine, memory_id).values()) == {False}
+    engine.remember("c", "the offer was renewed", key="the offer")
+    memory = engine.get("c", key="the offer")
+    assert memory is not None
+    assert (memory.summary, memory.expires_at, engine.count("c")) == ("the offer was renewed", None, 1)
+
+
+def test_expired_row_is_in_no_figure(engine: Engine, clock: FrozenClock) -> None:
+    """`stats` counts what a recall may return, in the store and in the context."""
+    engine.remember("c", "the offer ends soon", expires_at=INSTANT)
+    engine.remember("c", "the shop stays")
+    assert (engine.stats().memories, engine.stats("c").memories) == (2, 2)
+    clock.set(INSTANT)
+    assert (engine.stats().memories, engine.stats("c").memories) == (1, 1)
+
+
+def test_expiry_can_be_set_moved_and_cleared(engine: Engine, clock: FrozenClock) -> None:
+    """An update moves the end of a memory, or takes it away."""
+    moved, cleared = (engine.remember("c", f"offer {number}", expires_at=INSTANT) for number in range(2))
+    engine.update_memory("c", moved, expires_at=INSTANT + timedelta(days=1))
+    engine.update_memory("c", cleared, expires_at=None)
+    clock.set(INSTANT)
+    assert set(ids(engine.list("c"))) == {moved, cleared}
+    clock.set(INSTANT + timedelta(days=1))
+    assert ids(engine.recall("c", "offer")) == [cleared]
+
+
+@each_leg
+def test_expired_rows_take_no_place_in_an_answer(
+    engine: Engine, clock: FrozenClock, legs: Sequence[str] | None
+) -> None:
+    """With most of the best rows expired, k still brings k of those that live."""
+    for number in range(50):
+        engine.remember("c", f"the offer {number}", expires_at=INSTANT)
+    alive = {engine.remember("c", f"the offer and other words {number}") for number in range(5)}
+    clock.set(INSTANT)
+    assert set(ids(engine.recall("c", "the offer", k=5, legs=legs))) == alive
+
+
+@pytest.mark.parametrize("field", ["expires_at", "event_time"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime(2030, 1, 16),  # noqa: DTZ001 - that is the point
+        "2030-01-16T00:00:00",
+        "2030-01-16",
+        "tomorrow",
+        "",
+        1_900_000_000,
+        1.5,
+        INSTANT.date(),
+        "2030-02-30T00:00:00Z",
+        "99999-01-01T00:00:00Z",
+    ],
+    ids=repr,
+)
+def test_time_that_names_no_instant_is_refused(engine: Engine, field: str, value: Any) -> None:
+    """A time without an offset, a date or a number is refused by name; nothing is written."""
+    with pytest.raises(errors.InvalidInput) as caught:
+        engine.remember("c", "the offer", **{field: value})
+    assert caught.value.field == field
+    assert engine.count("c") == 0
+
+
+ZONED = """
+import sys, time, memkura
+from datetime import datetime, timedelta, timezone
+from memkura.testing import FrozenClock
+clock = FrozenClock(datetime(2030, 1, 15, 14, 59, 59, tzinfo=timezone.utc))
+with memkura.open(sys.argv[1], embedder=None, clock=clock) as engine:
+    row = engine.remember("c", "the offer", expires_at="2030-01-16T00:00:00+09:00",
+                          event_time=datetime(2030, 3, 10, 2, 30, tzinfo=timezone(timedelta(hours=-8))))
+    memory = engine.get("c", row)
+    print(memory.expires_at.isoformat(), memory.event_time.isoformat(), memory.created_at.isoformat())
+    print(engine.count("c", filters={"event_time": {"gte": "2030-03-10T10:30:00Z"}}), engine.count("c"))
+    clock.advance(1)
+    print(engine.count("c"), list(engine.recall("c", "offer")))
+"""
+
+
+def test_results_do_not_depend_on_the_process_time_zone(tmp_path: Path) -> None:
+    """The same program gives the same answers in Greenwich, Tokyo and Los Angeles."""
+    answers = set()
+    for zone in ("UTC", "Asia/Tokyo", "America/Los_Angeles"):
+        command = [sys.executable, "-c", ZONED, str(tmp_path / zone.replace("/", "-"))]
+        child = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=True, env={"TZ": zone, "PATH": ""}
+        )
+        answers.add(child.stdout)
+    assert len(answers) == 1
+    assert answers.pop().splitlines()[1:] == ["1 1", "0 []"]
+
+
+AHEAD = [10, 30, 3650]
+
+
+@pytest.mark.parametrize("days", AHEAD)
+@pytest.mark.parametrize("how", ["clock", "event_time"])
+@pytest.mark.parametrize("freshness", [None, "linear", "exponential"])
+def test_rows_from_the_future_are_as_fresh_as_new_ones(
+    store_path: Path, days: int, how: str, freshness: str | None
+) -> None:
+    """A time ahead of the clock gives exactly the freshness of now: no bonus, no NaN, nothing negative."""
+    clock = FrozenClock()
+    ahead = clock() + timedelta(days=days)
+    if how == "clock":
+        wrong = FrozenClock(ahead)
+        with memkura.open(store_path, embedder=ToyEmbedder(), clock=wrong) as engine:
+            rows = [engine.remember("c", "the very same tea")]
+    with memkura.open(store_path, embedder=ToyEmbedder(), clock=clock) as engine:
+        if how == "event_time":
+            rows = [engine.remember("c", "the very same tea", event_time=ahead)]
+        rows.append(engine.remember("c", "the very same tea"))
+        hits = engine.recall("c", "the very same tea", explain=True, freshness=freshness)
+        assert set(ids(hits)) == set(rows)
+        assert [hit.explanation["freshness_factor"] for hit in hits] == [1.0, 1.0]
+        assert hits[0].score == hits[1].score
+        assert all(math.isfinite(hit.score) and hit.score >= 0 for hit in hits)
+
+
+@pytest.mark.parametrize("days", [0, 1, 50, 99, 100, 101, 10_000, 100_000])
+@pytest.mark.parametrize("freshness", ["linear", "exponential"])
+@pytest.mark.parametrize("decay_rate", [0.0, 0.01, 0.5, 1.0])
+def test_age_never_raises_or_breaks_a_score(
+    engine: Engine, clock: FrozenClock, days: int, freshness: str, decay_rate: float
+) -> None:
+    """However old, the factor stays within 0 and 1, and the score between 0 and the undecayed one."""
+    engine.remember("c", "tea", decay_rate=decay_rate)
+    (new,) = engine.recall("c", "tea", explain=True, freshness=freshness)
+    clock.advance(timedelta(days=days))
+    (old,) = engine.recall("c", "tea", explain=True, freshness=freshness)
+    assert 0.0 <= old.explanation["freshness_factor"] <= 1.0
+    assert 0.0 <= old.score <= new.score
+    if days == 0 or decay_rate == 0.0:
+        assert old.score == new.score
+
+
+def test_writes_are_right_after_the_clock_steps_back(engine: Engine, clock: FrozenClock) -> None:
+    """An hour's step back changes no outcome: the last update holds, what was forgotten stays so, order is kept."""
+    first = engine.remember("c", "the first")
+    second = engine.remember("c", "the second")
+    clock.advance(-3600)
+    engine.update_memory("c", first, summary="the first, changed")
+    third = engine.remember("c", "the third")
+    engine.forget("c", second)
+    assert ids(engine.list("c")) == [first, third]
+    memory = engine.get("c", first)
+    assert memory is not None
+    assert memory.summary == "the first, changed"
+    assert [revision["summary"] for revision in engine.history("c", first)] == ["the first", "the first, changed"]
+    assert first < second < third
+    assert ids(engine.recall("c", "second")) != [second]
+
+
+@pytest.mark.parametrize("reopen", [False, True], ids=["same handle", "reopened"])
+def test_rows_of_a_clock_that_stepped_back_survive_reopening(
+    engine: Engine,
+    clock: FrozenClock,
+    store_path: Path,
+    reopen: bool,  # noqa: FBT001
+) -> None:
+    """Order comes from a sequence: after a step back, newer writes are newer, here and in the next process."""
+    row = engine.remember("c", "version 1", key="k")
+    clock.advance(-3600)
+    if reopen:
+        engine.close()
+        engine = memkura.open(store_path, embedder=ToyEmbedder(), clock=clock)  # noqa: PLW2901, RUF100
+    engine.remember("c", "version 2", key="k")
+    engine.remember("c", "version 3", key="k")
+    memory = engine.get("c", key="k")
+    assert memory is not None
+    assert (memory.memory_id, memory.summary, memory.version) == (row, "version 3", 3)
+    history = engine.history("c", row)
+    assert [revision["summary"] for revision in history] == ["version 1", "version 2", "version 3"]
+    engine.close()
+
+
+def test_row_is_gone_at_the_latest_its_lifetime_after_a_step_back(engine: Engine, clock: FrozenClock) -> None:
+    """A step back does not lengthen a life: a row with a minute to live is gone a minute after the step."""
+    row = engine.remember("c", "the offer", expires_at=clock() + timedelta(minutes=1))
+    clock.advance(-3600)
+    assert ids(engine.recall("c", "the offer")) == [row]
+    clock.advance(60)
+    assert engine.get("c", row) is None
+    assert ids(engine.recall("c", "the offer")) == []
+    assert engine.count("c") == 0
+
+
+def test_expired_row_does_not_come_back_when_the_clock_steps_back(engine: Engine, clock: FrozenClock) -> None:
+    """What one read found expired, no later read of the handle shows."""
+    row = engine.remember("c", "the offer", expires_at=clock() + timedelta(minutes=1))
+    clock.advance(61)
+    assert engine.get("c", row) is None
+    clock.advance(-3600)
+    assert engine.get("c", row) is None
+    assert engine.count("c") == 0
+
+
+@pytest.mark.parametrize("year", [1, 1969, 9999])
+def test_extreme_years_are_kept(engine: Engine, year: int) -> None:
+    """Any instant that a datetime can name comes back and can be filtered by."""
+    when = datetime(year, 6, 1, 12, 30, 15, 123456, tzinfo=UTC)
+    row = engine.remember("c", "the offer", event_time=when)
+    memory = engine.get("c", row)
+    assert memory is not None
+    assert memory.event_time == when
+    assert engine.count("c", filters={"event_time": when}) == 1
+    assert engine.count("c", filters={"event_time": {"gt": when}}) == 0
+    (hit,) = engine.recall("c", "offer")
+    assert math.isfinite(hit.score)
