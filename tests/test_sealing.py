@@ -10,7 +10,7 @@ import pytest
 
 import memkura
 from memkura import errors
-from memkura.testing import ToyEmbedder
+from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +29,7 @@ def test_purged_text_leaves_every_file(store_path: Path, sealed_before: bool) ->
             "c", "kanpo7731 it is", content="kanpo7731", tags=["kanpo7731"], idempotency_key="kanpo7731"
         )
         engine.update_memory("c", secret, summary="the marker was kanpo7731")
+        engine.recall("c", "warm")
         if sealed_before:
             engine.compact()
             assert any(b"kanpo7731" in path.read_bytes() for path in _files(store_path))
@@ -44,6 +45,7 @@ def test_compact_does_not_pass_over_a_busy_sealer(store_path: Path) -> None:
     """While somebody else seals, `compact` waits and then says that it could not, instead of leaving purged words."""
     with memkura.open(store_path, embedder=None, busy_timeout=0.2) as engine:
         engine.remember("c", "one")
+        engine.recall("c", "one")
         engine.compact()
         engine.remember("c", "two")
         (lock,) = store_path.glob("index/*/LOCK")
@@ -59,11 +61,13 @@ def test_index_of_another_past_is_not_believed(store_path: Path, tmp_path: Path)
     """When an older record is put back, a sealed index that knows later texts under the same row numbers is left."""
     with memkura.open(store_path, embedder=None) as engine:
         engine.remember("c", "first")
+        engine.recall("c", "first")
         engine.compact()
     shutil.copy(store_path / "record.sqlite3", tmp_path / "older")
     with memkura.open(store_path, embedder=None) as engine:
         engine.remember("c", "zebra")
         engine.compact()
+        assert engine.stats().more["sealed_texts"] == 2
     shutil.copy(tmp_path / "older", store_path / "record.sqlite3")
     with memkura.open(store_path, embedder=None) as engine:
         giraffe = engine.remember("c", "giraffe")
@@ -73,11 +77,13 @@ def test_index_of_another_past_is_not_believed(store_path: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("harm", ["flipped", "cut", "removed", "folder-removed"])
-def test_damaged_index_is_built_again(store_path: Path, harm: str) -> None:
+def test_damaged_index_is_built_again(store_path: Path, clock: FrozenClock, harm: str) -> None:
     """A file of the index that lost or changed bytes changes no answer: the index is made again from the record."""
-    with memkura.open(store_path, embedder=None) as engine:
+    with memkura.open(store_path, embedder=None, clock=clock) as engine:
         engine.remember_many([{"context_id": "c", "summary": f"word{at} common"} for at in range(200)])
+        engine.recall("c", "warm")
         engine.compact()
+        assert _files(store_path / "index")
         expected = [(hit.memory_id, hit.score) for hit in engine.recall("c", "word7 common")]
     for path in _files(store_path / "index"):
         whole = path.read_bytes()
@@ -91,9 +97,9 @@ def test_damaged_index_is_built_again(store_path: Path, harm: str) -> None:
             path.unlink()
     if harm == "folder-removed":
         shutil.rmtree(store_path / "index")
-    with memkura.open(store_path, embedder=None) as engine:
+    with memkura.open(store_path, embedder=None, clock=clock) as engine:
         assert [(hit.memory_id, hit.score) for hit in engine.recall("c", "word7 common")] == expected
         engine.compact()
-    with memkura.open(store_path, embedder=None) as engine:
+    with memkura.open(store_path, embedder=None, clock=clock) as engine:
         assert [(hit.memory_id, hit.score) for hit in engine.recall("c", "word7 common")] == expected
         assert engine.stats().more["sealed_texts"] == 200

@@ -116,9 +116,16 @@ class Vectors:
             if in_a_row == _FAILURES_MAX:
                 answers.append(Embedded(error=self.last_error))
                 continue
-            (answer,) = self._batch([text])
-            in_a_row = 0 if answer.error is None else in_a_row + 1
-            answers.append(answer)
+            try:
+                (vector,) = self._call([text], "document")
+            except Exception as error:  # noqa: BLE001 - somebody else's code
+                in_a_row += 1
+                self.last_error = _reason(error)
+                answers.append(Embedded(error=self.last_error))
+            else:
+                # It answers. That a vector is of no use says nothing of the next one.
+                in_a_row = 0
+                answers.append(self._checked(vector))
         return answers
 
     def _checked(self, vector: Vector) -> Embedded:

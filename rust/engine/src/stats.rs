@@ -1,5 +1,6 @@
 //! What a store holds, and its upkeep.
 
+use memkura_model::Timestamp;
 use memkura_store::Totals;
 
 use crate::open::read;
@@ -27,8 +28,9 @@ impl Engine {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn stats(&self, context_id: Option<&str>) -> Result<Stats, EngineError> {
+    pub fn stats(&self, context_id: Option<&str>, now: Timestamp) -> Result<Stats, EngineError> {
         let _inside = self.enter()?;
+        let now = self.steady(now);
         self.catch_up()?;
         let context = context_id.map(|name| self.context(name)).transpose()?;
         if let Some(None) = context {
@@ -37,7 +39,7 @@ impl Engine {
         let context = context.flatten();
         let mut stats = self.record.read(|reader| {
             let contexts = if context.is_some() { 1 } else { reader.contexts()?.len() };
-            Ok::<_, EngineError>(Stats { totals: reader.totals(context.as_ref())?, contexts, ..Stats::default() })
+            Ok::<_, EngineError>(Stats { totals: reader.totals(context.as_ref(), now)?, contexts, ..Stats::default() })
         })?;
         let wants_vectors = self.wanted().is_some() || crate::open::locked(&self.following).bound.is_some();
         if !wants_vectors {

@@ -116,8 +116,8 @@ impl Partition {
                 text: f64::from(legs.text.score(*ordinal)),
                 vector: cosine
                     .map(|own| sessions.map_or(own, |sessions| legs.among_neighbours(*ordinal, own, &mask, sessions))),
-                text_rank: legs.text_ranks.get(ordinal).copied(),
-                vector_rank: legs.vector_ranks.get(ordinal).copied(),
+                text_rank: legs.rank(&legs.text_ranks, *ordinal),
+                vector_rank: legs.rank(&legs.vector_ranks, *ordinal),
             })
             .collect();
         let relevance = fuse(query.fusion, legs.weights(query.weights), &signals);
@@ -186,6 +186,13 @@ impl Partition {
 impl Legs<'_> {
     fn is_among_best(&self, ordinal: u32) -> bool {
         [&self.text_ranks, &self.vector_ranks].iter().any(|ranks| ranks.get(&ordinal).is_some_and(|rank| *rank <= POOL))
+    }
+
+    /// The place of a memory in a leg. A place beyond the pool counts only among those that are in no leg's pool: how deep
+    /// a leg was read must not change what a memory in the pool is worth.
+    fn rank(&self, ranks: &BTreeMap<u32, usize>, ordinal: u32) -> Option<usize> {
+        let rank = ranks.get(&ordinal).copied()?;
+        (rank <= POOL || !self.is_among_best(ordinal)).then_some(rank)
     }
 
     fn cosine(&self, ordinal: u32) -> Option<f64> {

@@ -453,11 +453,12 @@ impl PyEngine {
     #[pyo3(signature = (context_id = None))]
     fn stats<'py>(&self, py: Python<'py>, context_id: Option<Any<'_, 'py>>) -> PyResult<Bound<'py, PyDict>> {
         guarded(py, || {
+            let now = self.now(py)?;
             let context = context_id
                 .filter(|context| !context.is_none())
                 .map(|context| name(context, "context_id"))
                 .transpose()?;
-            let stats = self.detached(py, |engine| engine.stats(context.as_deref()))?;
+            let stats = self.detached(py, |engine| engine.stats(context.as_deref(), now))?;
             let out = PyDict::new(py);
             out.set_item("memories", stats.totals.memories)?;
             out.set_item("retired", stats.totals.retired)?;

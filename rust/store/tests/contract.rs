@@ -84,7 +84,7 @@ fn failed_write_leaves_nothing() {
     assert!(failed.is_err());
     assert_eq!(
         record
-            .read(|reader| Ok::<_, StoreError>((reader.last_change()?, reader.totals(None)?.memories)))
+            .read(|reader| Ok::<_, StoreError>((reader.last_change()?, reader.totals(None, NOW)?.memories)))
             .expect("readable"),
         (0, 0)
     );

@@ -257,15 +257,18 @@ impl<'a> Reader<'a> {
             .optional()?)
     }
 
-    /// What the record holds, in one context or in all.
+    /// What the record holds at `now`, in one context or in all.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn totals(&self, context: Option<&Context>) -> Result<Totals, StoreError> {
+    pub fn totals(&self, context: Option<&Context>, now: Timestamp) -> Result<Totals, StoreError> {
         let number = context.map(|context| context.number);
-        let memories = "SELECT count(*) FILTER (WHERE status IN ('active', 'stale')), count(*) FILTER (WHERE status = 'retired'), \
-             count(*) FILTER (WHERE status IN ('active', 'stale') AND embedded = 0) FROM memory WHERE ?1 IS NULL OR context = ?1";
-        let totals = self.connection.query_row(memories, [number], |row| {
+        // Instants are written in one width, so that their texts compare as they do.
+        let memories = "SELECT count(*) FILTER (WHERE in_use), count(*) FILTER (WHERE status = 'retired'), \
+             count(*) FILTER (WHERE in_use AND embedded = 0) \
+             FROM (SELECT *, status IN ('active', 'stale') AND (expires_at IS NULL OR expires_at > ?2) AS in_use \
+                   FROM memory WHERE ?1 IS NULL OR context = ?1)";
+        let totals = self.connection.query_row(memories, params![number, now.to_string()], |row| {
             Ok(Totals { memories: row.get(0)?, retired: row.get(1)?, unembedded: row.get(2)?, revisions: 0 })
         })?;
         let revisions = "SELECT count(*) FROM revision WHERE ?1 IS NULL OR context = ?1";
