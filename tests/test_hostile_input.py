@@ -198,9 +198,10 @@ def test_name_in_the_place_of_a_field_is_refused_by_name(engine: Engine, name: s
         engine.count("c", filters={"tags": {name: "x"}})
     with pytest.raises(errors.InvalidInput):
         engine.recall("c", "tea", legs=[name])
-    for option in ("fusion", "freshness"):
-        with pytest.raises(errors.InvalidInput):
-            engine.recall("c", "tea", **{option: name})
+    with pytest.raises(errors.InvalidInput):
+        engine.recall("c", "tea", fusion=name)
+    with pytest.raises(errors.InvalidInput):
+        engine.recall("c", "tea", freshness=name)
     with pytest.raises(errors.InvalidInput):
         engine.recall("c", "tea", weights={name: 1.0})
     with pytest.raises(errors.InvalidInput):

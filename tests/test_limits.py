@@ -141,7 +141,8 @@ def test_share_outside_its_range_is_refused(engine: Engine, field: str, value: A
         engine.remember("c", "tea", **{field: value})
     assert caught.value.field == field
     assert engine.count("c") == 0
-    for end in (0, 1, 0.0, 1.0):
+    ends: list[Any] = [0, 1, 0.0, 1.0]
+    for end in ends:
         engine.remember("c", "tea", **{field: end})
     assert engine.count("c") == 4
 

@@ -19,7 +19,6 @@ __all__ = [
     "vector_problem",
 ]
 
-@final
 class Memory:
     """One remembered row as it stood when it was read. Frozen; fields are built when read."""
 
@@ -55,30 +54,12 @@ class Memory:
     def as_dict(self) -> dict[str, _Json]: ...
 
 @final
-class Hit:
+class Hit(Memory):
     """One result of a recall: the memory's fields, and why it is here."""
 
-    memory_id: Final[str]
-    context_id: Final[str]
-    type: Final[str]
-    scope: Final[str | None]
-    key: Final[str | None]
-    summary: Final[str]
-    content: Final[str | None]
-    tags: Final[tuple[str, ...]]
-    metadata: Final[dict[str, _Json]]
-    importance: Final[float]
-    confidence: Final[float]
-    source_type: Final[str]
-    trust_tier: Final[str]
-    session: Final[str | None]
-    event_time: Final[datetime | None]
-    created_at: Final[datetime]
-    updated_at: Final[datetime]
     score: Final[float]
     evidence: Final[tuple[str, ...]]
     explanation: Final[dict[str, _Json]]
-    memory: Final[Memory]
     def as_dict(self) -> dict[str, _Json]: ...
 
 @final

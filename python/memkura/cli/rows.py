@@ -133,7 +133,7 @@ class Rows:
             if isinstance(metadata, dict):
                 item["metadata"] = {"import_id": given, **metadata}
             # The same id in another file, or beside another text, is another row.
-            word = to_line([given, item["summary"], item.get("content")])
+            word = to_line({"id": given, "summary": item["summary"], "content": item.get("content")})
         else:
             line = to_line(dict(sorted(row.items())))
             self._copies[line] += 1
