@@ -41,6 +41,7 @@ def reports(folder: Path, embedder: str | None, k: int) -> Iterator[tuple[str, R
         passages, cases = evaluation.read_corpus(corpus), evaluation.read_queries(queries)
     files = convert.vector_files(folder)
     vectors = None if files is None else (evaluation.read_npy(files[0]), evaluation.read_npy(files[1]))
+    embedder = None if embedder == "none" else embedder
     chosen = embedder if vectors is None else Given(len(vectors[0][0]), convert.VECTORS)
     has_sessions = any("session" in passage.item for passage in passages)
     with memkura.open(":memory:", embedder=chosen) as engine:

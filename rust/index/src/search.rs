@@ -86,6 +86,16 @@ const POOL: usize = 100;
 /// What a neighbouring turn's cosine counts, at distance one and two.
 const NEIGHBOUR_COSINES: [f64; 2] = [0.3, 0.1];
 
+/// Pseudo-relevance feedback (Rocchio 1971), on cosines: a candidate like the first answers gains. Both are small, since
+/// a first answer may be wrong.
+const FEEDBACK_ANSWERS: usize = 3;
+const FEEDBACK_WEIGHT: f64 = 0.7;
+/// Length in tokens from which an answer feeds back in full; below, by the square of its share. A passage tells what
+/// a question is about, a single sentence only what it says itself.
+const FEEDBACK_LENGTH: f64 = 150.0;
+/// Below this share an answer changes nothing that could be seen.
+const FEEDBACK_SHARE_MIN: f64 = 0.01;
+
 struct Legs<'a> {
     text: TextScores,
     text_ranks: BTreeMap<u32, usize>,
@@ -108,10 +118,11 @@ impl Partition {
         let pool = pool(&legs, &keys);
         let cosines: Vec<_> = pool.iter().map(|ordinal| legs.cosine(*ordinal)).collect();
         let sessions = query.neighbours.then_some(&self.sessions).filter(|sessions| !sessions.is_empty());
-        let signals: Vec<_> = pool
+        let mut signals: Vec<_> = pool
             .iter()
             .zip(&cosines)
             .map(|(ordinal, cosine)| Candidate {
+                feedback: 0.0,
                 is_pooled: legs.is_among_best(*ordinal) || keys.contains(ordinal),
                 text: f64::from(legs.text.score(*ordinal)),
                 vector: cosine
@@ -120,7 +131,14 @@ impl Partition {
                 vector_rank: legs.rank(&legs.vector_ranks, *ordinal),
             })
             .collect();
-        let relevance = fuse(query.fusion, legs.weights(query.weights), &signals);
+        let mut relevance = fuse(query.fusion, legs.weights(query.weights), &signals);
+        if query.fusion == Fusion::Score && legs.are_both() {
+            let answers = self.feeding_answers(&legs, &pool, &signals, &relevance);
+            for (signal, ordinal) in signals.iter_mut().zip(&pool) {
+                signal.feedback = legs.feedback(&answers, *ordinal);
+            }
+            relevance = fuse(query.fusion, legs.weights(query.weights), &signals);
+        }
         let found = pool.iter().enumerate().map(|(at, &ordinal)| {
             let column = &self.columns[ordinal as usize];
             let ageing = Ageing::new(query.curve, column.decay_rate, column.fresh_from, query.now, column.importance);
@@ -177,6 +195,24 @@ impl Partition {
         Ok(Legs { text, text_ranks, vector, vector_ranks, plan: search.map(|search| search.plan) })
     }
 
+    /// The first answers as queries of their own, each with the share to which it feeds back.
+    fn feeding_answers(
+        &self,
+        legs: &Legs<'_>,
+        pool: &[u32],
+        signals: &[Candidate],
+        relevance: &[f64],
+    ) -> Vec<(UnitQuery, f64)> {
+        let Some((vectors, _)) = legs.vector else { return Vec::new() };
+        let mut order: Vec<usize> = (0..pool.len()).filter(|at| signals[*at].is_pooled).collect();
+        order.sort_by(|one, other| relevance[*other].total_cmp(&relevance[*one]).then(one.cmp(other)));
+        let answers = order.into_iter().take(FEEDBACK_ANSWERS).filter_map(|at| {
+            let share = (f64::from(self.text.length(pool[at])) / FEEDBACK_LENGTH).min(1.0).powi(2);
+            (share >= FEEDBACK_SHARE_MIN).then(|| Some((vectors.query_of(pool[at])?, share))).flatten()
+        });
+        answers.collect()
+    }
+
     fn named(&self, query: &Query<'_>, mask: &Bits) -> Vec<u32> {
         let named = query.keys.map(|text| self.keys.named_in(text)).unwrap_or_default();
         named.into_iter().filter(|ordinal| mask.contains(*ordinal)).collect()
@@ -184,6 +220,19 @@ impl Partition {
 }
 
 impl Legs<'_> {
+    /// Whether both legs took part.
+    fn are_both(&self) -> bool {
+        self.text.mass() > 0.0 && self.vector.is_some()
+    }
+
+    /// What likeness to the answers adds to the cosine of a memory.
+    fn feedback(&self, answers: &[(UnitQuery, f64)], ordinal: u32) -> f64 {
+        let Some((vectors, _)) = self.vector else { return 0.0 };
+        let likeness =
+            answers.iter().filter_map(|(answer, share)| Some(share * f64::from(vectors.cosine(answer, ordinal)?)));
+        FEEDBACK_WEIGHT * likeness.sum::<f64>() / FEEDBACK_ANSWERS as f64
+    }
+
     fn is_among_best(&self, ordinal: u32) -> bool {
         [&self.text_ranks, &self.vector_ranks].iter().any(|ranks| ranks.get(&ordinal).is_some_and(|rank| *rank <= POOL))
     }

@@ -14,7 +14,7 @@ pub const MICROS_PER_DAY: f64 = 86_400_000_000.0;
 
 impl Timestamp {
     /// From the first instant that Python's `datetime` can show to the last that our calendar library can.
-    const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_207_200_999_999;
+    const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_207_199_999_999;
 
     /// The instant `micros` microseconds after 1970-01-01T00:00Z.
     ///

@@ -328,6 +328,7 @@ fn explanation<'py>(py: Python<'py>, found: &Found, terms: &[TermShare]) -> PyRe
     let vector = PyDict::new(py);
     vector.set_item("cosine", found.cosine)?;
     vector.set_item("among_neighbours", found.signals.vector)?;
+    vector.set_item("feedback", found.signals.feedback)?;
     vector.set_item("rank", found.signals.vector_rank)?;
     let out = PyDict::new(py);
     out.set_item("key", found.key)?;

@@ -165,7 +165,8 @@ impl TextIndex {
         (self.current.get(ordinal as usize) == Some(&document)).then_some(ordinal)
     }
 
-    fn length(&self, ordinal: u32) -> u32 {
+    /// Tokens of a memory's live text.
+    pub fn length(&self, ordinal: u32) -> u32 {
         self.lengths[self.current[ordinal as usize] as usize]
     }
 

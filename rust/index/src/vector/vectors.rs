@@ -90,6 +90,14 @@ impl Vectors {
         self.live.contains(ordinal)
     }
 
+    /// The first vector of `ordinal` as a query: what is like this memory? `None` if it has no vector.
+    #[must_use]
+    pub fn query_of(&self, ordinal: u32) -> Option<UnitQuery> {
+        let row = self.contains(ordinal).then(|| &self.rows.exact(ordinal)[..self.dim()])?;
+        // What is kept was checked when it came in.
+        UnitQuery::new(row, self.dim()).ok()
+    }
+
     /// The exact cosine of `ordinal` with the query, the largest over its rows; `None` if it has no
     /// vector.
     ///

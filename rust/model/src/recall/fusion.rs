@@ -79,10 +79,19 @@ pub struct Candidate {
     pub text: f64,
     /// The cosine, neighbours included; `None` when it has no vector.
     pub vector: Option<f64>,
+    /// What its likeness to the first answers adds to the cosine.
+    pub feedback: f64,
     /// The place in the text leg, from 1.
     pub text_rank: Option<usize>,
     /// The place in the vector leg, from 1.
     pub vector_rank: Option<usize>,
+}
+
+impl Candidate {
+    /// How near its meaning is, with what feedback adds.
+    fn nearness(&self) -> Option<f64> {
+        Some(self.vector? + self.feedback)
+    }
 }
 
 /// Standard deviations below the candidates' mean at which relevance is 0. What lies between keeps its distances, so
@@ -101,11 +110,11 @@ pub fn fuse(fusion: Fusion, weights: Weights, candidates: &[Candidate]) -> Vec<f
 fn fuse_scores(weights: Weights, candidates: &[Candidate]) -> Vec<f64> {
     let pool = || candidates.iter().filter(|candidate| candidate.is_pooled);
     let text = Spread::of(pool().map(|candidate| candidate.text));
-    let vector = Spread::of(pool().filter_map(|candidate| candidate.vector));
+    let vector = Spread::of(pool().filter_map(Candidate::nearness));
     let total = weights.text + weights.vector;
     let fused = candidates.iter().map(|candidate| {
         // Without a vector nothing is known of its meaning: it stands where the average one does.
-        let vector = candidate.vector.map_or(0.0, |cosine| vector.deviations(cosine));
+        let vector = candidate.nearness().map_or(0.0, |nearness| vector.deviations(nearness));
         let standing = (weights.text * text.deviations(candidate.text) + weights.vector * vector) / total;
         ((standing + FLOOR) / (2.0 * FLOOR)).max(0.0)
     });
