@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,6 +80,23 @@ def test_value_at_a_limit_works_and_one_over_is_refused(engine: Engine, name: st
     assert str(limit) in str(caught.value).replace(",", "")
     assert isinstance(caught.value, ValueError)
     assert engine.stats().memories == before
+
+
+@pytest.mark.parametrize("phrase", ["\ufdfa", "\ufdfb", "\u337f"], ids=ascii)
+def test_characters_that_stand_for_phrases_count_as_phrases(engine: Engine, phrase: str) -> None:
+    """A text that normalisation makes many times longer is refused by its true length, as content and as a query."""
+    whole = len(unicodedata.normalize("NFKC", phrase).encode())
+    fits = LIMITS["normalised_bytes"] // whole
+    saying: list[Callable[[str], Callable[[Engine], Any]]] = [
+        lambda text: _draft(content=text),
+        lambda text: _recall(query=text, legs=["text"]),
+    ]
+    for said in saying:
+        said(phrase * min(fits, LIMITS["content_bytes"] // 3))(engine)
+        if fits < LIMITS["content_bytes"] // 3:
+            with pytest.raises(errors.TextTooLong, match="once normalised"):
+                said(phrase * (fits + 1))(engine)
+    assert engine.count("c") == 1
 
 
 def test_largest_text_comes_back_whole(engine: Engine) -> None:

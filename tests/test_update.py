@@ -12,11 +12,12 @@ from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from asking import Look
     from memkura import Engine
+    from memkura.embedders.protocol import Kind, Vector
 
 # The text before and after, a query for each, and a filler near to neither.
 CHANGES = {
@@ -246,3 +247,62 @@ def test_one_by_one_and_batch_answer_alike(tmp_path: Path, legs: Sequence[str] |
                 for opened in (one, many)
             ]
             assert answers[0] == answers[1]
+
+
+class Meddled(ToyEmbedder):
+    """Before it answers a document, somebody else has done something; so often."""
+
+    def __init__(self, times: int = 0) -> None:
+        super().__init__()
+        self.times = times
+        self.meddle: Callable[[], object] = lambda: None
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
+        vectors = super().embed(texts, kind=kind)
+        if kind == "document" and self.times:
+            self.times -= 1
+            self.meddle()
+        return vectors
+
+
+@pytest.mark.parametrize(("times", "embedded"), [(1, True), (2, True), (99, False)])
+def test_vector_is_of_the_text_that_was_kept(store_path: Path, times: int, embedded: bool) -> None:  # noqa: FBT001
+    """I11: while an update is embedded another writer changes the rest of the text; no vector of a mixture stays."""
+    meddled = Meddled()
+    written = iter(range(100))
+    with (
+        memkura.open(store_path, embedder=meddled) as engine,
+        memkura.open(store_path, embedder=None) as other,
+    ):
+        memory_id = engine.remember("ann", "a summary", "the cat sleeps on the sofa")
+        meddled.meddle = lambda: other.update_memory("ann", memory_id, content=f"invoices {next(written)}")
+        meddled.times = times
+        receipt = engine.update_memory("ann", memory_id, summary="another summary")
+        assert receipt.embedded is embedded
+        memory = engine.get("ann", memory_id)
+        assert memory is not None
+        meddled.times = 0
+        # Each writer's change is one revision: what was tried again was written once.
+        assert len(engine.history("ann", memory_id)) == memory.version == receipt.version == next(written) + 2
+        engine.maintain()
+        question = f"{memory.summary}\n{memory.content}"
+        hit = engine.recall("ann", question, legs=["vector"])[0]
+        assert hit.explanation["vector"]["cosine"] == pytest.approx(1.0, abs=1e-3)
+        assert memory.content is not None
+        assert memory.content.startswith("invoices")
+
+
+def test_vector_of_an_embedder_left_behind_is_not_kept(store_path: Path) -> None:
+    """I11: while a text is embedded, the store goes over to another embedder of the same dimension."""
+    meddled = Meddled(times=1)
+    with memkura.open(store_path, embedder=meddled) as engine:
+        meddled.times = 0
+        engine.remember("ann", "a filler")
+        meddled.meddle = lambda: engine.reindex(ToyEmbedder(name="other"))
+        meddled.times = 1
+        receipt = engine.remember("ann", "the cat sleeps on the sofa")
+        assert not receipt.embedded
+        assert engine.embedder.id == "other-64"
+        assert ids(engine.recall("ann", "the cat sleeps", legs=["vector"])) != [receipt]
+        engine.maintain()
+        assert ids(engine.recall("ann", "the cat sleeps", legs=["vector"], k=1)) == [receipt]

@@ -3,9 +3,10 @@
 import builtins
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final, overload
 
 _Json: TypeAlias = Any
+_Embedded: TypeAlias = tuple[object, str | None, str | None]
 
 __all__ = [
     "Engine",
@@ -94,29 +95,39 @@ class Engine:
     def remember(
         self,
         draft: Mapping[str, _Json],
+        embedded: _Embedded,
         *,
-        embedding: object = None,
-        embedding_error: str | None = None,
         door: str = "python",
     ) -> Receipt: ...
     def remember_many(
         self,
         drafts: Sequence[Mapping[str, _Json]],
+        embedded: Sequence[_Embedded],
         *,
-        embeddings: Sequence[object] | None = None,
-        embedding_errors: Sequence[str | None] | None = None,
         door: str = "python",
     ) -> list[Receipt]: ...
+    @overload
     def update(
         self,
         context_id: str,
         memory_id: str,
         changes: Mapping[str, _Json],
+        embedded: _Embedded,
         *,
-        embedding: object = None,
-        embedding_error: str | None = None,
+        expected: None = None,
         door: str = "python",
     ) -> Receipt: ...
+    @overload
+    def update(
+        self,
+        context_id: str,
+        memory_id: str,
+        changes: Mapping[str, _Json],
+        embedded: _Embedded,
+        *,
+        expected: int | None,
+        door: str = "python",
+    ) -> Receipt | None: ...
     def forget(
         self,
         context_id: str,
@@ -152,6 +163,7 @@ class Engine:
         query: str | None = None,
         *,
         embedding: object = None,
+        made_by: str | None = None,
         k: int = 10,
         offset: int = 0,
         filters: Mapping[str, _Json] | None = None,
@@ -177,6 +189,7 @@ class Engine:
     def create_context(self, context_id: str, *, origin: str | None = None) -> None: ...
     def contexts(self) -> builtins.list[dict[str, _Json]]: ...
     def embedder(self) -> dict[str, _Json] | None: ...
+    def bound_embedder(self) -> tuple[str, int] | None: ...
     def begin_reindex(self, embedder_id: str, dim: int) -> dict[str, _Json]: ...
     def pending_embeddings(
         self, embedder_id: str, *, limit: int = 256, after: int = 0

@@ -36,7 +36,7 @@ class Binding:
         except Exception as error:
             # It cannot say its dimension now. A store that knows it from before works on, by text.
             core = open_core(None)
-            recorded = _recorded(core)
+            recorded = core.bound_embedder()
             core.close()
             if embedder is None or recorded is None or recorded[0] != embedder.id:
                 raise EmbedderFailed(
@@ -55,12 +55,12 @@ class Binding:
 
     def info(self) -> EmbedderInfo:
         """The embedder and its state."""
-        return self.vectors.info(_recorded(self.core))
+        return self.vectors.info(self.core.bound_embedder())
 
     def is_ready(self) -> bool:
         """Whether the embedder's vectors are of use to the store: it holds no other one's."""
         fingerprint = self.vectors.fingerprint
-        return fingerprint is not None and _recorded(self.core) in {None, fingerprint}
+        return fingerprint is not None and self.core.bound_embedder() in {None, fingerprint}
 
     def may_fill_in(self) -> bool:
         """Whether the memories that wait for a vector wait for this embedder's; binds a store that has none yet.
@@ -75,7 +75,7 @@ class Binding:
             self.core.begin_reindex(*fingerprint)
             return True
         building = recorded.get("building")
-        return building == fingerprint[0] if building is not None else _fingerprint(recorded) == fingerprint
+        return building == fingerprint[0] if building is not None else (recorded["id"], recorded["dim"]) == fingerprint
 
     def asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
         """Whether a recall needs the query's vector. A blank query is left to the core, which refuses it."""
@@ -94,17 +94,7 @@ class Binding:
     def of_items(self, items: Sequence[Mapping[str, Any]]) -> list[Embedded]:
         """The embedding that each item brings, or that is made of its text."""
         vectors = [Embedded(item.get("embedding")) for item in items]
-        missing = [at for at, (embedding, _) in enumerate(vectors) if embedding is None]
+        missing = [at for at, given in enumerate(vectors) if given.embedding is None]
         for at, made in zip(missing, self.of_texts([items[at] for at in missing]), strict=True):
             vectors[at] = made
         return vectors
-
-
-def _recorded(core: _core.Engine) -> Fingerprint | None:
-    """The embedder whose vectors the store holds."""
-    recorded = core.embedder()
-    return None if recorded is None else _fingerprint(recorded)
-
-
-def _fingerprint(recorded: Mapping[str, Any]) -> Fingerprint:
-    return str(recorded["id"]), int(recorded["dim"])

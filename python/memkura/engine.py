@@ -15,6 +15,7 @@ from memkura.errors import EmbedderFailed, InvalidInput, TextRepaired
 from memkura.hits import Hits
 from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
+from memkura.vectors import Embedded
 
 if TYPE_CHECKING:
     import builtins
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from memkura._core import Memory
     from memkura.context import Context
     from memkura.rerank import Reranker
-    from memkura.vectors import Embedded
 
 Filters = Mapping[str, Any]
 Progress = Callable[[int, int | None], object]
@@ -189,10 +189,10 @@ class Engine:
         """
         # Every other argument is a field of the draft under the same name.
         draft = _said(locals(), without={"self", "embedding"})
-        error = None
+        embedded = Embedded(embedding)
         if embedding is None:
-            ((embedding, error),) = self._bound.of_texts([draft])
-        receipt = self._core.remember(draft, embedding=embedding, embedding_error=error, door=self._door)
+            (embedded,) = self._bound.of_texts([draft])
+        receipt = self._core.remember(draft, embedded, door=self._door)
         remembered = Remembered.of(receipt)
         _warn(remembered.warnings)
         return remembered
@@ -236,12 +236,7 @@ class Engine:
         self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
     ) -> builtins.list[Remembered]:
         drafts = [{name: value for name, value in item.items() if name != "embedding"} for item in items]
-        receipts = self._core.remember_many(
-            drafts,
-            embeddings=[embedding for embedding, _ in vectors],
-            embedding_errors=[error for _, error in vectors],
-            door=self._door,
-        )
+        receipts = self._core.remember_many(drafts, vectors, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
     def _remember_whole(
@@ -310,7 +305,7 @@ class Engine:
         named = {**locals()}
         changes = {name: value for name, value in named.items() if name not in _NO_FIELDS and value is not UNSET}
         if embedding is not None or not changes.keys() & {"summary", "content"}:
-            receipt = self._core.update(context_id, memory_id, changes, embedding=embedding, door=self._door)
+            receipt = self._core.update(context_id, memory_id, changes, Embedded(embedding), door=self._door)
         else:
             receipt = self._update_text(context_id, memory_id, changes)
         remembered = Remembered.of(receipt)
@@ -319,20 +314,15 @@ class Engine:
 
     def _update_text(self, context_id: str, memory_id: str, changes: dict[str, Any]) -> _core.Receipt:
         for _ in range(_ATTEMPTS):
-            before = None
-            if not changes.keys() >= {"summary", "content"}:
-                before = self._core.get(context_id, memory_id=memory_id)
-            text = {
-                "summary": changes["summary"] if "summary" in changes else getattr(before, "summary", None),
-                "content": changes["content"] if "content" in changes else getattr(before, "content", None),
-            }
-            ((embedding, error),) = self._bound.of_texts([text])
-            receipt = self._core.update(
-                context_id, memory_id, changes, embedding=embedding, embedding_error=error, door=self._door
-            )
-            if before is None or receipt.version <= before.version + 1:
-                break
-        return receipt
+            before = self._core.get(context_id, memory_id=memory_id)
+            text = {name: changes.get(name, getattr(before, name, None)) for name in ("summary", "content")}
+            (embedded,) = self._bound.of_texts([text])
+            expected = None if before is None else before.version
+            receipt = self._core.update(context_id, memory_id, changes, embedded, expected=expected, door=self._door)
+            if receipt is not None:
+                return receipt
+        # Whoever writes this memory all the time leaves no moment to embed its text: maintain() will.
+        return self._core.update(context_id, memory_id, changes, Embedded(), door=self._door)
 
     def forget(
         self,
@@ -472,14 +462,17 @@ class Engine:
             ...     (hits[0].summary, hits.mode)
             ('Deploys go out on Tuesday', 'text')
         """
-        word = None
+        word = made_by = None
         if embedding is None and self._bound.asks_embedder(query, legs):
-            embedding, word = self._bound.vectors.of_query(str(query))
+            vectors = self._bound.vectors
+            embedding, word = vectors.of_query(str(query))
+            made_by = vectors.id
         first, size = (offset, k) if reranker is None else (0, max(offset + k, RERANK_POOL))
         found, info = self._core.recall(
             context_id,
             query,
             embedding=embedding,
+            made_by=made_by,
             k=size,
             offset=first,
             filters=filters,

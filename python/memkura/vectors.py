@@ -29,10 +29,11 @@ _REASON_CHARS = 300
 
 
 class Embedded(NamedTuple):
-    """The vector (or vectors, of a long text) of one memory, or why there is none."""
+    """The vector (or vectors, of a long text) of one memory, or why there is none; and the embedder that was asked."""
 
     embedding: object = None
     error: str | None = None
+    made_by: str | None = None
 
 
 class Vectors:
@@ -49,6 +50,11 @@ class Vectors:
         self.last_error: str | None = None
         self._off_note = off_note
         self.dim = dim if dim is not None else (0 if embedder is None else int(embedder.dim))
+
+    @property
+    def id(self) -> str | None:
+        """The embedder's id; ``None`` without one."""
+        return None if self.embedder is None else self.embedder.id
 
     @property
     def fingerprint(self) -> tuple[str, int] | None:
@@ -131,7 +137,7 @@ class Vectors:
     def _checked(self, vector: Vector) -> Embedded:
         problem = _core.vector_problem(vector, self.dim)
         self.last_error = problem
-        return Embedded(error=problem) if problem else Embedded(vector)
+        return Embedded(error=problem) if problem else Embedded(vector, made_by=self.id)
 
     def _call(self, texts: Sequence[str], kind: Kind) -> list[Vector]:
         if self.embedder is None:
@@ -155,7 +161,7 @@ def _joined(parts: Sequence[Embedded]) -> Embedded:
         return Embedded(error=errors[0])
     if len(parts) == 1:
         return parts[0]
-    return Embedded([part.embedding for part in parts])
+    return parts[0]._replace(embedding=[part.embedding for part in parts])
 
 
 def _reason(error: Exception) -> str:

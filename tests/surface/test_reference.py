@@ -32,6 +32,7 @@ REASONS = {
     "sources": "ids in `derived_from`",
     "proof_bytes": "`proof`",
     "query_bytes": "a query; any stored text can be asked for whole",
+    "normalised_bytes": "`content` or a query once normalised for search (NFKC): one character may stand for a phrase",
     "k": "`k`, `offset` and `limit`",
     "batch": "memories in one atomic batch",
     "filter_depth": "nesting of a filter",

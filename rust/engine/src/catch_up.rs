@@ -50,6 +50,8 @@ impl Engine {
         }
         let loaded = Arc::new(self.load(context, following.bound.as_ref())?);
         write(&self.partitions).insert(context.number, Arc::clone(&loaded));
+        self.note_if_due(&read(&loaded.partition));
+        self.seal_soon();
         Ok(loaded)
     }
 
@@ -96,6 +98,7 @@ impl Engine {
         catch.gone.into_iter().for_each(|row| partition.remove(row));
         let out_of_order =
             catch.present.iter().any(|(memory, vectors)| partition.put(memory, vectors.as_deref()).is_err());
+        self.note_if_due(&partition);
         drop(partition);
         if out_of_order {
             write(&self.partitions).remove(&catch.context);

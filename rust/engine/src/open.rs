@@ -39,6 +39,8 @@ pub struct Engine {
     ids: Mutex<IdSource>,
     clock: SteadyClock,
     gate: Gate,
+    /// Whether a loaded context has grown so large that it should be sealed.
+    pub(crate) seal_is_due: AtomicBool,
     /// Whether a thread is sealing in the background.
     pub(crate) sealing: AtomicBool,
     /// The engine itself, for that thread.
@@ -89,6 +91,7 @@ impl Engine {
             ids: Mutex::new(IdSource::new(random_bits)),
             clock: SteadyClock::default(),
             gate: Gate::default(),
+            seal_is_due: AtomicBool::new(false),
             sealing: AtomicBool::new(false),
             this: Weak::clone(this),
         }))

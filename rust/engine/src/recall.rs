@@ -6,7 +6,7 @@ use memkura_index::vector::{Plan, UnitQuery};
 use memkura_index::{Found, OutOfOrder, Partition, Query, TermShare};
 use memkura_model::limits::{K_MAX, QUERY_BYTES_MAX};
 use memkura_model::recall::{Curve, Fusion, Weights};
-use memkura_model::{Context, Filter, Invalid, InvalidKind, Memory, Timestamp};
+use memkura_model::{Context, Filter, Invalid, InvalidKind, Memory, Timestamp, check_normalised};
 use memkura_store::Embedder;
 
 use crate::error::invalid_vector;
@@ -37,6 +37,8 @@ pub struct Recall {
     pub query: Option<String>,
     /// The query's vector.
     pub embedding: Option<Vec<f32>>,
+    /// The embedder that made the vector; `None` when the caller did.
+    pub made_by: Option<String>,
     /// Most hits.
     pub k: usize,
     /// Hits to pass over.
@@ -68,6 +70,7 @@ impl Default for Recall {
         Self {
             query: None,
             embedding: None,
+            made_by: None,
             k: 10,
             offset: 0,
             filter: Filter::everything(),
@@ -231,10 +234,10 @@ impl Engine {
             }
             return Ok(prepared);
         };
-        let is_other = self
-            .wanted()
-            .as_ref()
-            .is_some_and(|(name, dimensions)| *name != bound.name || *dimensions != bound.dimensions);
+        let is_other = match &recall.made_by {
+            Some(made_by) => *made_by != bound.name,
+            None => self.wanted().is_some_and(|(name, dimensions)| !bound.is_by(&name, dimensions)),
+        };
         match &recall.embedding {
             _ if is_other => prepared.degraded.push("vector:embedder_changed"),
             None if recall.query.is_none() => {}
@@ -337,6 +340,7 @@ pub(crate) fn check(recall: &Recall) -> Result<(), Invalid> {
     if bytes > QUERY_BYTES_MAX {
         return Err(Invalid::too_long("query", bytes, QUERY_BYTES_MAX));
     }
+    recall.query.as_deref().map_or(Ok(()), |query| check_normalised("query", query))?;
     if recall.k > K_MAX || recall.offset > K_MAX {
         return Err(Invalid::over_limit("k", recall.k.max(recall.offset), K_MAX, "hits"));
     }

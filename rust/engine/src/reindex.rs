@@ -37,7 +37,17 @@ pub struct ReindexProgress {
 }
 
 impl Engine {
-    /// The store's embedder.
+    /// The embedder whose vectors recall uses now; read from the record only when it has changed.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn bound_embedder(&self) -> Result<Option<Embedder>, EngineError> {
+        let _inside = self.enter()?;
+        self.catch_up()?;
+        Ok(locked(&self.following).bound.clone())
+    }
+
+    /// The store's embedder, and what is being built beside it.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -50,7 +60,7 @@ impl Engine {
                 .wanted()
                 .as_ref()
                 .zip(bound.as_ref())
-                .is_some_and(|((name, dimensions), bound)| !is_same(bound, name, *dimensions));
+                .is_some_and(|((name, dimensions), bound)| !bound.is_by(name, *dimensions));
             Ok(EmbedderStatus { bound, building, is_other })
         })
     }
@@ -144,10 +154,6 @@ impl Engine {
     }
 }
 
-fn is_same(embedder: &Embedder, name: &str, dimensions: usize) -> bool {
-    embedder.name == name && embedder.dimensions == dimensions
-}
-
 /// The embedder that vectors are being made by: the one being built, or else the bound one.
 fn working(reader: &memkura_store::Reader<'_>) -> Result<Option<Embedder>, EngineError> {
     let building = reader.embedder(EmbedderState::Building)?;
@@ -168,13 +174,13 @@ fn target(writer: &Writer<'_>, name: &str, dimensions: usize, now: Timestamp) ->
     let bound = writer.embedder(EmbedderState::Bound)?;
     let building = writer.embedder(EmbedderState::Building)?;
     if let Some(building) = building {
-        if is_same(&building, name, dimensions) {
+        if building.is_by(name, dimensions) {
             return Ok(building);
         }
         writer.remove_embedder(building.number)?;
     }
     match bound {
-        Some(bound) if is_same(&bound, name, dimensions) => Ok(bound),
+        Some(bound) if bound.is_by(name, dimensions) => Ok(bound),
         Some(_) => Ok(writer.add_embedder(name, dimensions, EmbedderState::Building, now)?),
         None => Ok(writer.add_embedder(name, dimensions, EmbedderState::Bound, now)?),
     }

@@ -26,6 +26,8 @@ pub enum Embedding {
         dimensions: usize,
         /// The components.
         values: Vec<f32>,
+        /// The embedder that made them; `None` when the caller did.
+        made_by: Option<String>,
     },
     /// The embedder failed; the text is kept and its vector made later.
     Failed(String),
@@ -81,9 +83,7 @@ impl Engine {
         }
         let now = self.steady(now);
         let alone = drafts.len() == 1;
-        let place = |at: usize, invalid: Invalid| {
-            if alone { invalid } else { Invalid { field: format!("[{at}].{}", invalid.field), ..invalid } }
-        };
+        let place = |at: usize, invalid: Invalid| if alone { invalid } else { invalid.in_item(at) };
         let mut checked = Vec::with_capacity(drafts.len());
         for (at, (draft, embedding)) in drafts.into_iter().enumerate() {
             let (draft, warnings) = mended(draft);
@@ -196,8 +196,10 @@ impl Engine {
 
     /// Checks an embedding before anything is written.
     pub(crate) fn checked(&self, embedding: Embedding) -> Result<Embedding, Invalid> {
-        let Embedding::Vectors { dimensions, values } = &embedding else { return Ok(embedding) };
+        let Embedding::Vectors { dimensions, values, made_by } = &embedding else { return Ok(embedding) };
         let expected = match self.wanted() {
+            // The engine has gone over to another embedder since: what is of no use now is left out when it is written.
+            Some((name, _)) if made_by.as_ref().is_some_and(|by| *by != name) => *dimensions,
             Some((_, dimensions)) => dimensions,
             None => crate::open::locked(&self.following).bound.as_ref().map_or(*dimensions, |bound| bound.dimensions),
         };
@@ -221,12 +223,14 @@ impl Engine {
         door: Door,
         now: Timestamp,
     ) -> Result<bool, EngineError> {
-        let (dimensions, vectors) = match embedding {
+        let (made, vectors) = match embedding {
             Embedding::None => return Ok(memory.embedded),
-            Embedding::Vectors { dimensions, values } => (Some(*dimensions), Ok(values.as_slice())),
+            Embedding::Vectors { dimensions, values, made_by } => {
+                (Some((made_by.as_deref(), *dimensions)), Ok(values.as_slice()))
+            }
             Embedding::Failed(reason) => (None, Err(reason.as_str())),
         };
-        let Some(embedder) = self.embedder_for(writer, dimensions, door, now)? else { return Ok(memory.embedded) };
+        let Some(embedder) = self.embedder_for(writer, made, door, now)? else { return Ok(memory.embedded) };
         writer.put_vectors(&embedder, memory.row, memory.text_version, vectors)?;
         let is_embedded = embedder.state == EmbedderState::Bound && vectors.is_ok();
         if is_embedded {
@@ -235,13 +239,14 @@ impl Engine {
         Ok(is_embedded || memory.embedded)
     }
 
-    /// The embedder of the store that the engine's vectors belong to, bound now if the store has none yet.
+    /// The embedder of the store that vectors belong to (made by that one, if it is known, of that dimension), bound now if
+    /// the store has none yet.
     ///
     /// `None` when the store is bound to another one: vectors of two models are never compared (I11).
     fn embedder_for(
         &self,
         writer: &Writer<'_>,
-        dimensions: Option<usize>,
+        made: Option<(Option<&str>, usize)>,
         door: Door,
         now: Timestamp,
     ) -> Result<Option<Embedder>, EngineError> {
@@ -249,22 +254,24 @@ impl Engine {
         const GIVEN: &str = "given";
         let bound = writer.embedder(EmbedderState::Bound)?;
         let wanted = self.wanted();
-        let (name, dimensions) = match (&wanted, dimensions) {
+        let (name, dimensions) = match (&wanted, made) {
+            (_, Some((Some(made_by), dimensions))) => (made_by, dimensions),
             (Some((name, dimensions)), _) => (name.as_str(), *dimensions),
-            (None, Some(dimensions)) => (bound.as_ref().map_or(GIVEN, |bound| &bound.name), dimensions),
+            (None, Some((None, dimensions))) => (bound.as_ref().map_or(GIVEN, |bound| &bound.name), dimensions),
             (None, None) => return Ok(bound),
         };
         if let (None, Some(bound)) = (&wanted, bound.as_ref().filter(|bound| bound.dimensions != dimensions)) {
             // Another write, perhaps of this very batch, has bound the store since the vector was checked.
             return Err(wrong_length(dimensions, bound.dimensions).into());
         }
-        let is_same = |embedder: &Embedder| embedder.name == name && embedder.dimensions == dimensions;
         match bound {
             // Vectors that a file brings along do not decide what this store's vectors are.
             None if wanted.is_none() && door != Door::Python => Ok(None),
             None => Ok(Some(writer.add_embedder(name, dimensions, EmbedderState::Bound, now)?)),
-            Some(bound) if is_same(&bound) => Ok(Some(bound)),
-            Some(_) => Ok(writer.embedder(EmbedderState::Building)?.filter(is_same)),
+            Some(bound) if bound.is_by(name, dimensions) => Ok(Some(bound)),
+            Some(_) => {
+                Ok(writer.embedder(EmbedderState::Building)?.filter(|building| building.is_by(name, dimensions)))
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use memkura_index::tokens::ANALYSER_VERSION;
-use memkura_index::{IndexError, Sealed};
+use memkura_index::{IndexError, Partition, Sealed};
 use memkura_model::Context;
 use memkura_store::StoreError;
 use serde_json::{Value, json};
@@ -27,12 +27,19 @@ const SEAL_FRESH_SHARE: usize = 4;
 const FORMAT: u32 = 1;
 
 impl Engine {
+    /// Notes that a partition has grown so large that sealing it pays.
+    pub(crate) fn note_if_due(&self, partition: &Partition) {
+        if is_due(partition) {
+            self.seal_is_due.store(true, Ordering::Release);
+        }
+    }
+
     /// Lets a thread of its own seal what has grown large, unless one is at it already. A write never waits for it.
     pub(crate) fn seal_soon(&self) {
-        let due = read(&self.partitions).values().any(|loaded| is_due(loaded, false));
-        if !due || self.sealing.swap(true, Ordering::AcqRel) {
+        if !self.seal_is_due.load(Ordering::Acquire) || self.sealing.swap(true, Ordering::AcqRel) {
             return;
         }
+        self.seal_is_due.store(false, Ordering::Release);
         let this = Weak::clone(&self.this);
         let spawned = std::thread::Builder::new().name("memkura-seal".to_owned()).spawn(move || {
             let Some(engine) = this.upgrade() else { return };
@@ -52,7 +59,7 @@ impl Engine {
         let mut sealed = 0;
         for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
             let loaded = read(&self.partitions).get(&context.number).map(Arc::clone);
-            if let Some(loaded) = loaded.filter(|loaded| is_due(loaded, false)) {
+            if let Some(loaded) = loaded.filter(|loaded| is_due(&read(&loaded.partition))) {
                 // Whoever holds the lock is sealing this context just now.
                 if let Some(_lock) = self.seal_lock(&context, Duration::ZERO)? {
                     self.seal(&context, &loaded)?;
@@ -79,7 +86,7 @@ impl Engine {
             // Under the lock: an older sealer can no longer publish what it read before a purge.
             self.catch_up()?;
             let loaded = self.partition(&context)?;
-            if is_due(&loaded, true) {
+            if !read(&loaded.partition).is_sealed() {
                 self.seal(&context, &loaded)?;
                 sealed += 1;
             }
@@ -178,13 +185,9 @@ impl Drop for Done<'_> {
 #[derive(Debug)]
 struct SealLock(#[expect(dead_code, reason = "it is there to be dropped")] Option<File>);
 
-/// With `all`, whatever the sealed part does not hold, or holds and should not, is reason enough.
-fn is_due(loaded: &Loaded, all: bool) -> bool {
-    let partition = read(&loaded.partition);
+/// Whether the fresh part has grown large enough that sealing it pays.
+fn is_due(partition: &Partition) -> bool {
     let (fresh, sealed) = partition.text_parts();
-    if all {
-        return fresh > 0 || sealed != partition.len();
-    }
     fresh >= SEAL_FRESH_MIN && fresh * SEAL_FRESH_SHARE >= sealed
 }
 

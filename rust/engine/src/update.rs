@@ -6,7 +6,8 @@ use crate::remember::{Embedding, Receipt};
 use crate::{Engine, EngineError, trust};
 
 impl Engine {
-    /// Changes fields of a memory in use. When its text changes, `embedding` describes the new one.
+    /// Changes fields of a memory in use. When its text changes, `embedding` describes the new one. Returns `None`,
+    /// with nothing written, when the memory has another version than the patch expects.
     ///
     /// # Errors
     /// [`EngineError::NotFound`] when this context has no such memory in use; or a field cannot be taken.
@@ -18,7 +19,7 @@ impl Engine {
         embedding: Embedding,
         door: Door,
         now: Timestamp,
-    ) -> Result<Receipt, EngineError> {
+    ) -> Result<Option<Receipt>, EngineError> {
         let _inside = self.enter()?;
         let now = self.steady(now);
         let context = self.context(context_id)?.ok_or(EngineError::NotFound(id))?;
@@ -28,6 +29,9 @@ impl Engine {
                 writer.by_id(&context, id)?.filter(|memory| memory.is_visible(now)).ok_or(EngineError::NotFound(id))?;
             if old.trust_tier > door.source_type().tier() {
                 return Err(EngineError::KeyTaken(old.key.unwrap_or_else(|| id.to_string())));
+            }
+            if patch.expected.is_some_and(|expected| expected != old.version) {
+                return Ok(None);
             }
             let patched = patch.applied_to(&old)?;
             trust::may_deliver(patched.delivery_mode, patched.trust_tier)?;
@@ -42,9 +46,11 @@ impl Engine {
             };
             writer.replace(&memory, Action::Update, door)?;
             memory.embedded = self.write_vectors(writer, &memory, &embedding, door, now)?;
-            Ok(Receipt::of(&memory, false))
+            Ok(Some(Receipt::of(&memory, false)))
         })?;
-        self.follow_own_write();
+        if receipt.is_some() {
+            self.follow_own_write();
+        }
         Ok(receipt)
     }
 }

@@ -189,6 +189,12 @@ impl Partition {
         self.text.parts()
     }
 
+    /// Whether the sealed part holds every live text and no other.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.text_parts() == (0, self.len())
+    }
+
     /// Every live text as it was analysed, ready for [`Sealed::write`], which takes long and needs no lock.
     ///
     /// # Errors

@@ -117,28 +117,8 @@ impl Partition {
         let keys = self.named(query, &mask);
         let pool = pool(&legs, &keys);
         let cosines: Vec<_> = pool.iter().map(|ordinal| legs.cosine(*ordinal)).collect();
-        let sessions = query.neighbours.then_some(&self.sessions).filter(|sessions| !sessions.is_empty());
-        let mut signals: Vec<_> = pool
-            .iter()
-            .zip(&cosines)
-            .map(|(ordinal, cosine)| Candidate {
-                feedback: 0.0,
-                is_pooled: legs.is_among_best(*ordinal) || keys.contains(ordinal),
-                text: f64::from(legs.text.score(*ordinal)),
-                vector: cosine
-                    .map(|own| sessions.map_or(own, |sessions| legs.among_neighbours(*ordinal, own, &mask, sessions))),
-                text_rank: legs.rank(&legs.text_ranks, *ordinal),
-                vector_rank: legs.rank(&legs.vector_ranks, *ordinal),
-            })
-            .collect();
-        let mut relevance = fuse(query.fusion, legs.weights(query.weights), &signals);
-        if query.fusion == Fusion::Score && legs.are_both() {
-            let answers = self.feeding_answers(&legs, &pool, &signals, &relevance);
-            for (signal, ordinal) in signals.iter_mut().zip(&pool) {
-                signal.feedback = legs.feedback(&answers, *ordinal);
-            }
-            relevance = fuse(query.fusion, legs.weights(query.weights), &signals);
-        }
+        let mut signals = self.signals(query, &legs, &keys, &mask, &pool, &cosines);
+        let relevance = self.relevance(query, &legs, &pool, &mut signals);
         let found = pool.iter().enumerate().map(|(at, &ordinal)| {
             let column = &self.columns[ordinal as usize];
             let ageing = Ageing::new(query.curve, column.decay_rate, column.fresh_from, query.now, column.importance);
@@ -193,6 +173,47 @@ impl Partition {
         let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(matching), depth));
         let vector_ranks = ranked(search.iter().flat_map(|search| search.hits.iter().map(|(ordinal, _)| *ordinal)));
         Ok(Legs { text, text_ranks, vector, vector_ranks, plan: search.map(|search| search.plan) })
+    }
+
+    /// What the legs say of each memory in the pool.
+    fn signals(
+        &self,
+        query: &Query<'_>,
+        legs: &Legs<'_>,
+        keys: &[u32],
+        mask: &Bits,
+        pool: &[u32],
+        cosines: &[Option<f64>],
+    ) -> Vec<Candidate> {
+        let sessions = query.neighbours.then_some(&self.sessions).filter(|sessions| !sessions.is_empty());
+        let signals = pool.iter().zip(cosines).map(|(&ordinal, cosine)| Candidate {
+            feedback: 0.0,
+            is_pooled: legs.is_among_best(ordinal) || keys.contains(&ordinal),
+            text: f64::from(legs.text.score(ordinal)),
+            vector: cosine
+                .map(|own| sessions.map_or(own, |sessions| legs.among_neighbours(ordinal, own, mask, sessions))),
+            text_rank: legs.rank(&legs.text_ranks, ordinal),
+            vector_rank: legs.rank(&legs.vector_ranks, ordinal),
+        });
+        signals.collect()
+    }
+
+    /// The fused relevance of each memory in the pool; where both legs took part and the first answers are passages, with
+    /// what those say of the others.
+    fn relevance(&self, query: &Query<'_>, legs: &Legs<'_>, pool: &[u32], signals: &mut [Candidate]) -> Vec<f64> {
+        let weights = legs.weights(query.weights);
+        let relevance = fuse(query.fusion, weights, signals);
+        if query.fusion != Fusion::Score || !legs.are_both() {
+            return relevance;
+        }
+        let answers = self.feeding_answers(legs, pool, signals, &relevance);
+        if answers.is_empty() {
+            return relevance;
+        }
+        for (signal, ordinal) in signals.iter_mut().zip(pool) {
+            signal.feedback = legs.feedback(&answers, *ordinal);
+        }
+        fuse(query.fusion, weights, signals)
     }
 
     /// The first answers as queries of their own, each with the share to which it feeds back.

@@ -71,6 +71,12 @@ impl Invalid {
         Self::new(InvalidKind::Value, field, problem, value, advice)
     }
 
+    /// The same fault in the item at `at` of several.
+    #[must_use]
+    pub fn in_item(self, at: usize) -> Self {
+        Self { field: format!("[{at}].{}", self.field), ..self }
+    }
+
     /// `actual` (in `unit`) is over the limit `max` of `field`.
     pub fn over_limit(field: impl Into<String>, actual: usize, max: usize, unit: &str) -> Self {
         let problem = format!("has {actual} {unit}, the limit is {max}");
@@ -80,7 +86,7 @@ impl Invalid {
     /// The text in `field` has `actual` bytes, more than `max`.
     pub fn too_long(field: impl Into<String>, actual: usize, max: usize) -> Self {
         let problem = format!("has {actual} bytes, the limit is {max}");
-        Self::new(InvalidKind::TextTooLong, field, problem, actual, "Split the text into several memories")
+        Self::new(InvalidKind::TextTooLong, field, problem, actual, "Shorten the text, or split it into several")
     }
 }
 

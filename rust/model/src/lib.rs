@@ -41,5 +41,5 @@ pub use id::{IdSource, MemoryId};
 pub use memory::{Draft, Memory, Patch, Status, is_exempt_from_ageing};
 pub use metadata::Metadata;
 pub use part::parts;
-pub use text::{fold, repaired};
+pub use text::{check_normalised, fold, repaired};
 pub use trust::{Door, Origin, SourceType, Tier};

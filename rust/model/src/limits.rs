@@ -20,8 +20,11 @@ pub const METADATA_DEPTH_MAX: usize = 32;
 pub const SOURCES_MAX: usize = 256;
 /// Longest free-text `proof`, in bytes.
 pub const PROOF_BYTES_MAX: usize = 16 << 10;
-/// Longest query, in bytes: four times the longest content, so that any stored text can be asked for whole.
-pub const QUERY_BYTES_MAX: usize = 4 << 20;
+/// Longest query, in bytes: twice the longest content, so that any stored text can be asked for whole.
+pub const QUERY_BYTES_MAX: usize = 2 << 20;
+/// Longest text after compatibility normalisation, in bytes. One character may stand for a phrase (U+FDFA for eighteen
+/// letters), so a text within its own limit could otherwise cost eleven times as much to index as it seems to.
+pub const NORMALISED_BYTES_MAX: usize = 2 << 20;
 /// Most hits of one recall, and most rows of one page of `list`.
 pub const K_MAX: usize = 100_000;
 /// Most drafts in one atomic batch: one transaction, and a bound on the memory that it needs.
@@ -56,6 +59,7 @@ pub const ALL: &[(&str, usize)] = &[
     ("sources", SOURCES_MAX),
     ("proof_bytes", PROOF_BYTES_MAX),
     ("query_bytes", QUERY_BYTES_MAX),
+    ("normalised_bytes", NORMALISED_BYTES_MAX),
     ("k", K_MAX),
     ("batch", BATCH_MAX),
     ("filter_depth", FILTER_DEPTH_MAX),

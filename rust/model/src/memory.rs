@@ -6,6 +6,7 @@ use crate::drawer::check_name;
 use crate::limits::{
     CONTENT_BYTES_MAX, PROOF_BYTES_MAX, SOURCES_MAX, SUMMARY_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX, TYPE_BYTES_MAX,
 };
+use crate::text::check_normalised;
 use crate::{DeliveryMode, Invalid, MemoryId, Metadata, SourceType, Tier, Timestamp};
 
 /// Where a memory stands in its life.
@@ -186,16 +187,20 @@ impl Draft {
     /// Names the first field at fault.
     pub fn check(&self) -> Result<(), Invalid> {
         crate::check_context_name(&self.context_id)?;
-        check_kind(&self.kind)?;
-        check_text(&self.summary, self.content.as_deref())?;
-        check_tags(&self.tags)?;
-        for (field, name) in [
-            ("scope", &self.scope),
-            ("key", &self.key),
-            ("session", &self.session),
-            ("idempotency_key", &self.idempotency_key),
-        ] {
-            name.as_deref().map_or(Ok(()), |name| check_name(field, name))?;
+        Stated {
+            kind: &self.kind,
+            summary: &self.summary,
+            content: self.content.as_deref(),
+            tags: &self.tags,
+            importance: self.importance,
+            confidence: self.confidence,
+            proof: self.proof.as_deref(),
+            session: self.session.as_deref(),
+            decay_rate: self.effective_decay_rate(),
+        }
+        .check()?;
+        for (field, name) in [("scope", &self.scope), ("key", &self.key), ("idempotency_key", &self.idempotency_key)] {
+            check_optional_name(field, name.as_deref())?;
         }
         if self.scope.is_some() && self.key.is_none() {
             return Err(Invalid::value(
@@ -205,10 +210,6 @@ impl Draft {
                 "A scope says where a key is unique; give a key too",
             ));
         }
-        check_share("importance", self.importance)?;
-        check_share("confidence", self.confidence)?;
-        check_decay_rate(self.decay_rate)?;
-        check_proof(self.proof.as_deref())?;
         if self.derived_from.len() > SOURCES_MAX {
             return Err(Invalid::over_limit("derived_from", self.derived_from.len(), SOURCES_MAX, "sources"));
         }
@@ -226,6 +227,8 @@ impl Draft {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[expect(missing_docs, reason = "the fields are those of Memory")]
 pub struct Patch {
+    /// The version that the change is meant for; any when not given.
+    pub expected: Option<i64>,
     pub kind: Option<String>,
     pub summary: Option<String>,
     pub content: Option<Option<String>>,
@@ -263,14 +266,18 @@ impl Patch {
         set(&mut changed.event_time, self.event_time.as_ref());
         set(&mut changed.expires_at, self.expires_at.as_ref());
         set(&mut changed.decay_rate, self.decay_rate.as_ref());
-        check_kind(&changed.kind)?;
-        check_text(&changed.summary, changed.content.as_deref())?;
-        check_tags(&changed.tags)?;
-        check_share("importance", changed.importance)?;
-        check_share("confidence", changed.confidence)?;
-        check_decay_rate(Some(changed.decay_rate))?;
-        check_proof(changed.proof.as_deref())?;
-        changed.session.as_deref().map_or(Ok(()), |name| check_name("session", name))?;
+        Stated {
+            kind: &changed.kind,
+            summary: &changed.summary,
+            content: changed.content.as_deref(),
+            tags: &changed.tags,
+            importance: changed.importance,
+            confidence: changed.confidence,
+            proof: changed.proof.as_deref(),
+            session: changed.session.as_deref(),
+            decay_rate: changed.decay_rate,
+        }
+        .check()?;
         Ok(changed)
     }
 }
@@ -279,6 +286,39 @@ fn set<T: Clone>(field: &mut T, wish: Option<&T>) {
     if let Some(value) = wish {
         field.clone_from(value);
     }
+}
+
+/// What a caller says of a memory, at first or in a change: the same bounds hold for both.
+struct Stated<'a> {
+    kind: &'a str,
+    summary: &'a str,
+    content: Option<&'a str>,
+    tags: &'a [String],
+    importance: f64,
+    confidence: f64,
+    proof: Option<&'a str>,
+    session: Option<&'a str>,
+    decay_rate: f64,
+}
+
+impl Stated<'_> {
+    fn check(&self) -> Result<(), Invalid> {
+        check_kind(self.kind)?;
+        check_text(self.summary, self.content)?;
+        check_tags(self.tags)?;
+        check_share("importance", self.importance)?;
+        check_share("confidence", self.confidence)?;
+        check_share("decay_rate", self.decay_rate)?;
+        check_optional_name("session", self.session)?;
+        match self.proof.map_or(0, str::len) {
+            bytes if bytes > PROOF_BYTES_MAX => Err(Invalid::over_limit("proof", bytes, PROOF_BYTES_MAX, "bytes")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_optional_name(field: &str, name: Option<&str>) -> Result<(), Invalid> {
+    name.map_or(Ok(()), |name| check_name(field, name))
 }
 
 fn check_kind(kind: &str) -> Result<(), Invalid> {
@@ -305,7 +345,7 @@ fn check_text(summary: &str, content: Option<&str>) -> Result<(), Invalid> {
     if content_bytes > CONTENT_BYTES_MAX {
         return Err(Invalid::too_long("content", content_bytes, CONTENT_BYTES_MAX));
     }
-    Ok(())
+    content.map_or(Ok(()), |content| check_normalised("content", content))
 }
 
 fn check_tags(tags: &[String]) -> Result<(), Invalid> {
@@ -326,15 +366,6 @@ fn check_share(field: &str, value: f64) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(Invalid::value(field, "lies outside 0 to 1", value, "Give a share between 0 and 1"))
-}
-
-fn check_decay_rate(rate: Option<f64>) -> Result<(), Invalid> {
-    rate.map_or(Ok(()), |rate| check_share("decay_rate", rate))
-}
-
-fn check_proof(proof: Option<&str>) -> Result<(), Invalid> {
-    let bytes = proof.map_or(0, str::len);
-    if bytes > PROOF_BYTES_MAX { Err(Invalid::over_limit("proof", bytes, PROOF_BYTES_MAX, "bytes")) } else { Ok(()) }
 }
 
 #[cfg(test)]

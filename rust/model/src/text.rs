@@ -3,6 +3,9 @@
 use caseless::Caseless;
 use unicode_normalization::UnicodeNormalization;
 
+use crate::Invalid;
+use crate::limits::NORMALISED_BYTES_MAX;
+
 /// The folded form in which names are compared: NFKC, case folded, outer white space gone, inner runs one space.
 #[must_use]
 pub fn fold(text: &str) -> String {
@@ -11,6 +14,24 @@ pub fn fold(text: &str) -> String {
     }
     let folded: String = text.nfkc().default_case_fold().nfkc().collect();
     one_spaced(&folded)
+}
+
+/// Refuses a text that grows beyond its limit when it is normalised to be searched.
+///
+/// # Errors
+/// Names `field` and the length it would have.
+pub fn check_normalised(field: &str, text: &str) -> Result<(), Invalid> {
+    /// UAX #15, section 9: the most that NFKC lengthens a UTF-8 text.
+    const GROWTH_MAX: usize = 11;
+    if text.is_ascii() || text.len() <= NORMALISED_BYTES_MAX / GROWTH_MAX {
+        return Ok(());
+    }
+    let bytes = text.nfkc().map(char::len_utf8).sum();
+    if bytes <= NORMALISED_BYTES_MAX {
+        return Ok(());
+    }
+    let problem = format!("has {bytes} bytes once normalised for search (NFKC), the limit is {NORMALISED_BYTES_MAX}");
+    Err(Invalid { problem, ..Invalid::too_long(field, bytes, NORMALISED_BYTES_MAX) })
 }
 
 fn one_spaced(text: &str) -> String {
@@ -47,6 +68,14 @@ mod tests {
             assert_eq!(fold(one), fold(other), "{one} / {other}");
         }
         assert_ne!(fold("deploy.prod"), fold("deploy_prod"));
+    }
+
+    /// Characters that stand for phrases count as what they stand for; ordinary text is not slowed by the count.
+    #[test]
+    fn normalised_length_is_bounded() {
+        assert!(check_normalised("query", &"\u{fdfa}".repeat(300_000)).is_err());
+        assert!(check_normalised("query", &"\u{fdfa}".repeat(60_000)).is_ok());
+        assert!(check_normalised("query", &"検索".repeat(300_000)).is_ok());
     }
 
     /// Folding twice changes nothing more.

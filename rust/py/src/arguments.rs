@@ -92,6 +92,7 @@ impl RecallArguments {
         for (option, value) in options.map(|options| items(options, "recall")).transpose()?.unwrap_or_default() {
             let value = &value;
             match option.as_str() {
+                "made_by" => recall.made_by = optional(value, |value| name(value, "made_by"))?,
                 "k" => recall.k = count(value, "k")?,
                 "offset" => recall.offset = count(value, "offset")?,
                 "filters" => recall.filter = filter(Some(value))?,

@@ -108,15 +108,18 @@ fn wrong(value: &Bound<'_, PyAny>) -> Fault {
     .into()
 }
 
+/// What an embedder made of a document, as Python passes it: its vectors, why there are none, and the embedder's id.
+pub type Embedded<'py> = (Option<Bound<'py, PyAny>>, Option<String>, Option<String>);
+
 /// The embedding of a document: vectors, a failure, or neither.
-pub fn document(value: Option<&Bound<'_, PyAny>>, error: Option<String>) -> Result<Embedding, Fault> {
-    match (value.filter(|value| !value.is_none()), error) {
-        (Some(value), _) => {
-            let Rows { width, values } = rows(value)?;
-            Ok(Embedding::Vectors { dimensions: width, values })
+pub fn document(embedded: Embedded<'_>) -> Result<Embedding, Fault> {
+    match embedded {
+        (Some(vectors), _, made_by) => {
+            let Rows { width, values } = rows(&vectors)?;
+            Ok(Embedding::Vectors { dimensions: width, values, made_by })
         }
-        (None, Some(reason)) => Ok(Embedding::Failed(reason)),
-        (None, None) => Ok(Embedding::None),
+        (None, Some(reason), _) => Ok(Embedding::Failed(reason)),
+        (None, None, _) => Ok(Embedding::None),
     }
 }
 

@@ -7,11 +7,12 @@ use memkura_engine::{
     Durability, Embedding, Engine, EngineError, History, OpenOptions, Page, RecordOptions, ReindexProgress,
 };
 use memkura_model::limits::BUSY_TIMEOUT_SECONDS_MAX;
-use memkura_model::{Invalid, MemoryId, Timestamp};
+use memkura_model::{Invalid, MemoryId, Patch, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::arguments::{self, RecallArguments, count, door, draft, filter, id, order, origin, patch, selection};
+use crate::embedding::Embedded;
 use crate::error::{Fault, guarded};
 use crate::memory::{PyHit, PyMemory, PyReceipt, explained, fields, plan};
 use crate::values::name;
@@ -102,51 +103,39 @@ impl PyEngine {
         self.engine.resume_in_child();
     }
 
-    #[pyo3(signature = (draft, *, embedding = None, embedding_error = None, door = "python"))]
-    fn remember(
-        &self,
-        py: Python<'_>,
-        draft: Any<'_, '_>,
-        embedding: Option<Any<'_, '_>>,
-        embedding_error: Option<String>,
-        door: &str,
-    ) -> PyResult<PyReceipt> {
+    #[pyo3(signature = (draft, embedded, *, door = "python"))]
+    fn remember(&self, py: Python<'_>, draft: Any<'_, '_>, embedded: Embedded<'_>, door: &str) -> PyResult<PyReceipt> {
         guarded(py, || {
             let now = self.now(py)?;
             let door = arguments::door(door)?;
             let (draft, warnings) = arguments::draft(draft)?;
-            let embedding = embedding::document(embedding, embedding_error)?;
+            let embedding = embedding::document(embedded)?;
             let receipt = self.detached(py, |engine| engine.remember(draft, embedding, door, now))?;
             Ok(PyReceipt::new(receipt, warnings))
         })
     }
 
-    #[pyo3(signature = (drafts, *, embeddings = None, embedding_errors = None, door = "python"))]
+    #[pyo3(signature = (drafts, embedded, *, door = "python"))]
     fn remember_many(
         &self,
         py: Python<'_>,
         drafts: Any<'_, '_>,
-        embeddings: Option<Any<'_, '_>>,
-        embedding_errors: Option<Vec<Option<String>>>,
+        embedded: Vec<Embedded<'_>>,
         door: &str,
     ) -> PyResult<Vec<PyReceipt>> {
         guarded(py, || {
             let now = self.now(py)?;
             let door = self::door(door)?;
-            let mut embeddings = embeddings.map(PyAnyMethods::try_iter).transpose()?;
-            let mut errors = embedding_errors.into_iter().flatten();
+            let mut embedded = embedded.into_iter();
             let mut batch = Vec::new();
             let mut mended = Vec::new();
             for (at, fields) in drafts.try_iter()?.enumerate() {
                 let place = |fault: Fault| match fault {
-                    Fault::Engine(EngineError::Invalid(invalid)) => {
-                        Invalid { field: format!("[{at}].{}", invalid.field), ..invalid }.into()
-                    }
+                    Fault::Engine(EngineError::Invalid(invalid)) => invalid.in_item(at).into(),
                     fault => fault,
                 };
                 let (draft, warnings) = draft(&fields?).map_err(place)?;
-                let vector = embeddings.as_mut().and_then(Iterator::next).transpose()?;
-                let embedding = embedding::document(vector.as_ref(), errors.next().flatten()).map_err(place)?;
+                let embedding = embedding::document(embedded.next().unwrap_or_default()).map_err(place)?;
                 batch.push((draft, embedding));
                 mended.push(warnings);
             }
@@ -155,7 +144,7 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (context_id, memory_id, changes, *, embedding = None, embedding_error = None, door = "python"))]
+    #[pyo3(signature = (context_id, memory_id, changes, embedded, *, expected = None, door = "python"))]
     #[expect(clippy::too_many_arguments, reason = "the verb's own fields")]
     fn update(
         &self,
@@ -163,18 +152,19 @@ impl PyEngine {
         context_id: Any<'_, '_>,
         memory_id: Any<'_, '_>,
         changes: Any<'_, '_>,
-        embedding: Option<Any<'_, '_>>,
-        embedding_error: Option<String>,
+        embedded: Embedded<'_>,
+        expected: Option<i64>,
         door: &str,
-    ) -> PyResult<PyReceipt> {
+    ) -> PyResult<Option<PyReceipt>> {
         guarded(py, || {
             let now = self.now(py)?;
             let door = self::door(door)?;
             let (context, id) = (name(context_id, "context_id")?, id(memory_id, "memory_id")?);
             let (patch, warnings) = patch(changes)?;
-            let embedding = embedding::document(embedding, embedding_error)?;
+            let patch = Patch { expected, ..patch };
+            let embedding = embedding::document(embedded)?;
             let receipt = self.detached(py, |engine| engine.update(&context, id, &patch, embedding, door, now))?;
-            Ok(PyReceipt::new(receipt, warnings))
+            Ok(receipt.map(|receipt| PyReceipt::new(receipt, warnings)))
         })
     }
 
@@ -376,6 +366,14 @@ impl PyEngine {
         })
     }
 
+    /// The id and dimension of the embedder whose vectors recall uses.
+    fn bound_embedder(&self, py: Python<'_>) -> PyResult<Option<(String, usize)>> {
+        guarded(py, || {
+            let bound = self.detached(py, Engine::bound_embedder)?;
+            Ok(bound.map(|embedder| (embedder.name, embedder.dimensions)))
+        })
+    }
+
     fn begin_reindex<'py>(&self, py: Python<'py>, embedder_id: &str, dim: usize) -> PyResult<Bound<'py, PyDict>> {
         guarded(py, || {
             let now = self.now(py)?;
@@ -409,7 +407,7 @@ impl PyEngine {
     ) -> PyResult<usize> {
         guarded(py, || {
             let read = |(row, version, vector): (i64, i64, Bound<'_, PyAny>)| {
-                Ok((row, version, embedding::document(Some(&vector), None)?))
+                Ok((row, version, embedding::document((Some(vector), None, None))?))
             };
             let items = items.into_iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
             self.detached(py, |engine| engine.store_embeddings(embedder_id, &items))

@@ -14,11 +14,16 @@ pub(super) fn normalise(text: &str) -> Cow<'_, str> {
 }
 
 /// Full case folding of an already normalised term.
-pub(super) fn fold_case(term: &str) -> String {
+pub(super) fn fold_case(term: &str) -> Cow<'_, str> {
     if term.is_ascii() {
-        return term.to_ascii_lowercase();
+        let has_capitals = term.bytes().any(|byte| byte.is_ascii_uppercase());
+        return if has_capitals { Cow::Owned(term.to_ascii_lowercase()) } else { Cow::Borrowed(term) };
     }
-    term.chars().default_case_fold().nfkc().collect()
+    // Most scripts have no case, and most words no capitals: then nothing changes, and nothing is to be normalised again.
+    if term.chars().default_case_fold().eq(term.chars()) {
+        return Cow::Borrowed(term);
+    }
+    Cow::Owned(term.chars().default_case_fold().nfkc().collect())
 }
 
 /// Typographic hyphens and apostrophes join words as the plain ones do.

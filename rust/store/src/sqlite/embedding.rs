@@ -20,6 +20,14 @@ pub struct Embedder {
     pub state: EmbedderState,
 }
 
+impl Embedder {
+    /// Whether its vectors are those of the embedder with this fingerprint and dimension.
+    #[must_use]
+    pub fn is_by(&self, name: &str, dimensions: usize) -> bool {
+        self.name == name && self.dimensions == dimensions
+    }
+}
+
 /// Whether recall uses an embedder's vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbedderState {
