@@ -13,7 +13,7 @@ use std::time::Duration;
 use memkura_index::tokens::ANALYSER_VERSION;
 use memkura_index::{IndexError, Partition, Sealed};
 use memkura_model::Context;
-use memkura_store::StoreError;
+use memkura_store::{StoreError, patiently};
 use serde_json::{Value, json};
 
 use crate::open::{Loaded, read, write};
@@ -99,19 +99,11 @@ impl Engine {
 
     /// The lock of the one sealer that a context may have at a time, across processes; `None` when `patience` ends.
     fn seal_lock(&self, context: &Context, patience: Duration) -> Result<Option<SealLock>, EngineError> {
-        const PAUSE: Duration = Duration::from_millis(10);
         let Some(root) = self.folder_of(context) else { return Ok(Some(SealLock(None))) };
         private_folder(&root)?;
         let file = private_file(&root.join("LOCK"))?;
-        let mut waited = Duration::ZERO;
-        while file.try_lock().is_err() {
-            if waited >= patience {
-                return Ok(None);
-            }
-            std::thread::sleep(PAUSE);
-            waited += PAUSE;
-        }
-        Ok(Some(SealLock(Some(file))))
+        let locked = patiently(patience, || Ok::<_, EngineError>(file.try_lock().is_ok().then_some(())))?;
+        Ok(locked.map(|()| SealLock(Some(file))))
     }
 
     fn seal(&self, context: &Context, loaded: &Loaded) -> Result<(), EngineError> {

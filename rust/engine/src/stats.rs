@@ -71,13 +71,14 @@ impl Engine {
         Ok(sealed)
     }
 
-    /// Routine upkeep: seals what has grown large. Returns the number of contexts sealed.
+    /// Routine upkeep: empties the record's log into it and seals what has grown large. Returns the number of contexts sealed.
     ///
     /// # Errors
     /// When a file cannot be written.
     pub fn maintain(&self) -> Result<usize, EngineError> {
         let _inside = self.enter()?;
         self.catch_up()?;
+        self.record.tidy()?;
         self.seal_loaded()
     }
 }

@@ -105,6 +105,7 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
     match error {
         Store::Busy => ("StoreBusy", "Nothing was written; try again, or raise busy_timeout"),
         Store::Full => ("StorageFull", "Nothing was written; free some room and try again"),
+        Store::Failed(_) => ("StoreFailed", "Close the store and open it again; what was acknowledged before is kept"),
         Store::NotAStore(_) => ("NotAStore", "Give the path of a memkura store, or of a folder that is not there yet"),
         Store::SchemaTooNew { .. } => ("SchemaTooNew", "Upgrade memkura; nothing was touched"),
         Store::Missing(_) => ("NotAStore", "Check the path, or open with create=True"),

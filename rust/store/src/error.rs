@@ -15,6 +15,10 @@ pub enum StoreError {
     /// The path holds something that is not a store of ours, or a damaged one.
     #[error("{0}")]
     NotAStore(String),
+    /// What was written through this handle cannot be believed to be kept: it writes no more. Reads go on; open the store
+    /// again.
+    #[error("{0}")]
+    Failed(String),
     /// A newer release wrote the store. Upgrade; nothing was touched.
     #[error("the store has schema version {found}, this build knows up to {known}")]
     SchemaTooNew {
@@ -68,6 +72,7 @@ impl From<rusqlite::Error> for StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             Some(ErrorCode::DiskFull) => Self::Full,
+            _ if is_failed_sync(&error) => Self::Failed(format!("the system could not write to the disk: {error}")),
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::NotAStore(error.to_string()),
             _ => Self::Sqlite(error),
         }
@@ -78,4 +83,11 @@ impl From<rusqlite::types::FromSqlError> for StoreError {
     fn from(error: rusqlite::types::FromSqlError) -> Self {
         Self::from(rusqlite::Error::from(error))
     }
+}
+
+/// After a failed sync the system may have dropped what it could not write: trying again proves nothing.
+fn is_failed_sync(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code.is_some_and(|code| [SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC].contains(&code))
 }

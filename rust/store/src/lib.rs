@@ -12,9 +12,11 @@
 //! ```
 
 mod error;
+mod patience;
 mod sqlite;
 
 pub use error::StoreError;
+pub use patience::patiently;
 pub use sqlite::{
     Durability, Embedder, EmbedderState, Options, PendingEmbedding, Reader, Record, Revision, Totals, VectorRow,
     Writer, sqlite_version,

@@ -3,6 +3,8 @@
 mod columns;
 mod connection;
 mod embedding;
+mod guard;
+mod log;
 mod migrate;
 mod reader;
 mod record;

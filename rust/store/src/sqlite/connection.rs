@@ -53,6 +53,9 @@ pub enum Place {
     Memory(String),
 }
 
+/// How large the log stays once it was emptied into the database.
+const LOG_BYTES_KEPT: i64 = 4 << 20;
+
 /// How many prepared statements a connection keeps: more than we have, so that none is prepared twice.
 const STATEMENTS_KEPT: usize = 64;
 
@@ -78,15 +81,31 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "synchronous", synchronous(options.durability))?;
+    // The database and the log's header are synced as they must be for soundness. Commits are made durable by
+    // `Record::make_durable`, one sync for all threads that wait.
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
     Ok(connection)
 }
 
-const fn synchronous(durability: Durability) -> &'static str {
-    match durability {
-        Durability::PowerLoss => "full",
-        Durability::ProcessCrash => "normal",
-    }
+/// Whether the last call failed because the disk, a quota or the largest file was full. SQLite tells of a full disk alone,
+/// and of the rest only that something failed.
+pub fn is_out_of_room(connection: &Connection) -> bool {
+    use std::io::{Error, ErrorKind};
+
+    use rusqlite::ffi;
+    #[expect(unsafe_code, reason = "rusqlite has no safe way to ask for the system's own error")]
+    // SAFETY: the handle belongs to an open connection, which is borrowed for as long as the calls last.
+    let (code, system) = unsafe {
+        let handle = connection.handle();
+        (ffi::sqlite3_extended_errcode(handle) & 0xff, ffi::sqlite3_system_errno(handle))
+    };
+    code == ffi::SQLITE_FULL
+        || (code == ffi::SQLITE_IOERR
+            && matches!(
+                Error::from_raw_os_error(system).kind(),
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+            ))
 }
 
 /// Makes the folder (0700) and an empty database file (0600) where they are missing.
@@ -106,7 +125,17 @@ pub fn prepare(folder: &Path, create: bool) -> Result<PathBuf, StoreError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
     new.open(&file).map_err(|error| StoreError::io(format!("creating {}", file.display()), error))?;
+    sync_folder(folder)?;
     Ok(file)
+}
+
+/// Makes it durable which files a folder holds. Windows does so by itself.
+fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    #[cfg(unix)]
+    std::fs::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| StoreError::io(format!("syncing {}", folder.display()), error))?;
+    Ok(())
 }
 
 /// A store is a folder of its own: a file, or a folder that holds other things, is not taken over.
@@ -134,5 +163,9 @@ fn make_private_folder(folder: &Path) -> Result<(), StoreError> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| StoreError::io(format!("creating {}", folder.display()), error))
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    builder.create(folder).map_err(|error| StoreError::io(format!("creating {}", folder.display()), error))?;
+    // A relative path of one part has an empty parent.
+    let parents = missing.into_iter().filter_map(Path::parent);
+    parents.map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent }).try_for_each(sync_folder)
 }

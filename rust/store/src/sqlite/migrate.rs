@@ -3,6 +3,7 @@
 use memkura_model::Timestamp;
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::guard::Header;
 use crate::StoreError;
 
 /// Marks our databases in SQLite's header: "mkur".
@@ -10,19 +11,39 @@ const APPLICATION_ID: i64 = 0x6d6b_7572;
 
 const STEPS: &[&str] = &[include_str!("schema/0001_record.sql")];
 
-/// Brings the schema to the newest version. Writes nothing when it is there already.
-pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreError> {
+/// Refuses a file of another program, or of a newer release, by its header alone: nothing is touched.
+pub fn refuse_foreign(header: Header) -> Result<(), StoreError> {
+    let Header { application_id, user_version, .. } = header;
+    // A database that somebody has just begun to make says neither.
+    match application_id {
+        0 => Ok(()),
+        ours if i64::from(ours) == APPLICATION_ID => refuse_newer(i64::from(user_version)),
+        other => Err(not_ours(i64::from(other))),
+    }
+}
+
+fn refuse_newer(found: i64) -> Result<(), StoreError> {
+    let known = STEPS.len() as i64;
+    if found > known { Err(StoreError::SchemaTooNew { found, known }) } else { Ok(()) }
+}
+
+fn not_ours(application: i64) -> StoreError {
+    StoreError::NotAStore(format!("the database has application id {application}, not memkura's"))
+}
+
+/// Brings the schema to the newest version; whether it was not there already.
+pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<bool, StoreError> {
     let known = STEPS.len() as i64;
     // In one read transaction: another process may be making the store at this moment.
     let reading = connection.transaction()?;
-    let found = checked_version(&reading, known)?;
+    let found = checked_version(&reading)?;
     drop(reading);
     if found == known {
-        return Ok(());
+        return Ok(false);
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it while we waited for the lock.
-    let found = checked_version(&transaction, known)?;
+    let found = checked_version(&transaction)?;
     for step in &STEPS[found as usize..] {
         transaction.execute_batch(step)?;
     }
@@ -34,20 +55,18 @@ pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreE
     }
     transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
-    Ok(())
+    Ok(true)
 }
 
-fn checked_version(connection: &Connection, known: i64) -> Result<i64, StoreError> {
+fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let fresh = application == 0 && found == 0 && tables == 0;
     if !fresh && application != APPLICATION_ID {
-        return Err(StoreError::NotAStore(format!("the database has application id {application}, not memkura's")));
+        return Err(not_ours(application));
     }
-    if found > known {
-        return Err(StoreError::SchemaTooNew { found, known });
-    }
+    refuse_newer(found)?;
     Ok(found)
 }
 

@@ -1,15 +1,19 @@
 //! The open record: one writer, a few readers, and a look-out for other processes' commits.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use memkura_model::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::connection::{Options, Place, connect, prepare};
+use super::connection::{Durability, Options, Place, connect, is_out_of_room, prepare};
+use super::guard::Guard;
+use super::log::Log;
 use super::{Reader, Writer, migrate};
 use crate::StoreError;
+use crate::patience::patiently;
 
 /// An open record. It can be shared between threads; each call takes the connection that it needs.
 ///
@@ -19,10 +23,18 @@ use crate::StoreError;
 pub struct Record {
     place: Place,
     options: Options,
+    /// Held while any connection to a file is open.
+    guard: Mutex<Option<Guard>>,
     writer: Mutex<Option<Connection>>,
     readers: Mutex<Vec<Connection>>,
     /// A connection that never writes: its `data_version` moves when any other commits.
     tail: Mutex<Option<Connection>>,
+    /// The log that the writer writes to.
+    log: Mutex<Option<Arc<Log>>>,
+    /// Pages in the log after the last commit.
+    log_pages: Arc<AtomicI32>,
+    /// Why nothing can be written any more through this handle.
+    failure: OnceLock<String>,
     /// Keeps an in-memory database alive while no other connection to it is open.
     _anchor: Option<Mutex<Connection>>,
 }
@@ -49,31 +61,99 @@ impl Record {
         } else {
             Place::File(prepare(Path::new(path), options.create)?)
         };
-        let mut connection = connect(&place, &options)?;
-        if matches!(place, Place::File(_)) {
-            write_ahead(&connection, options.busy_timeout)?;
-        }
-        migrate::migrate(&mut connection, now)?;
         let anchor = match place {
             Place::Memory(_) => Some(Mutex::new(connect(&place, &options)?)),
             Place::File(_) => None,
         };
-        let writer = Mutex::new(Some(connection));
-        Ok(Self { place, options, writer, readers: Mutex::default(), tail: Mutex::default(), _anchor: anchor })
+        let record = Self {
+            place,
+            options,
+            guard: Mutex::default(),
+            writer: Mutex::default(),
+            readers: Mutex::default(),
+            tail: Mutex::default(),
+            log: Mutex::default(),
+            log_pages: Arc::default(),
+            failure: OnceLock::new(),
+            _anchor: anchor,
+        };
+        let has_changed = migrate::migrate(record.opened(&mut locked(&record.writer))?, now)?;
+        if has_changed {
+            record.make_durable()?;
+        }
+        Ok(record)
     }
 
     /// Runs `work` in one write transaction: all of it happens, durably, or none.
     ///
     /// # Errors
-    /// Whatever `work` returns, or the failure of the commit; nothing was written then.
+    /// Whatever `work` returns, or the failure of the commit; nothing was written then. [`StoreError::Failed`] when what
+    /// was written could not be made durable: whether it is there is known after opening again.
     pub fn write<T, E: From<StoreError>>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T, E>) -> Result<T, E> {
+        let answer = self.writing(|connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
+            let outcome = work(&Writer::new(&transaction)).and_then(|answer| {
+                transaction.execute_batch("COMMIT").map_err(|error| self.noted(error.into()))?;
+                Ok(answer)
+            });
+            // Asked before the transaction is dropped: rolling back succeeds, and nothing is known of the failure then.
+            if outcome.is_err() && is_out_of_room(&transaction) { Err(StoreError::Full.into()) } else { outcome }
+        })?;
+        self.make_durable()?;
+        Ok(answer)
+    }
+
+    /// Lets `work` have the writing connection, unless it has failed before. What it leaves in the log goes to the
+    /// database when the log has grown long.
+    fn writing<T, E: From<StoreError>>(&self, work: impl FnOnce(&mut Connection) -> Result<T, E>) -> Result<T, E> {
+        /// SQLite's own default: about 4 MiB.
+        const LOG_PAGES_MAX: i32 = 1_000;
+        if let Some(failure) = self.failure.get() {
+            return Err(StoreError::Failed(failure.clone()).into());
+        }
         let mut slot = locked(&self.writer);
         let connection = self.opened(&mut slot)?;
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
-        let answer = work(&Writer::new(&transaction))?;
-        transaction.commit().map_err(StoreError::from)?;
+        let answer = work(connection)?;
+        if self.log_pages.load(Ordering::Relaxed) >= LOG_PAGES_MAX {
+            // What fails otherwise is still in the log, and is tried again after the next commit.
+            if let Err(StoreError::Failed(why)) = checkpoint(connection, "PASSIVE") {
+                return Err(self.lost(&why).into());
+            }
+        }
         Ok(answer)
+    }
+
+    /// Returns when everything that was committed before is durable, or was found not to be.
+    fn make_durable(&self) -> Result<(), StoreError> {
+        let Place::File(path) = &self.place else { return Ok(()) };
+        let log = self.log(path).map_err(|error| self.lost(&error.to_string()))?;
+        if self.options.durability == Durability::PowerLoss {
+            log.sync().map_err(|error| self.lost(&error))?;
+        }
+        if log.is_in_place() { Ok(()) } else { Err(self.lost("it was removed while it was in use")) }
+    }
+
+    /// The log that the writing connection has open.
+    fn log(&self, database: &Path) -> std::io::Result<Arc<Log>> {
+        let mut log = locked(&self.log);
+        if let Some(log) = &*log {
+            return Ok(Arc::clone(log));
+        }
+        Ok(Arc::clone(log.insert(Arc::new(Log::open(database)?))))
+    }
+
+    fn lost(&self, why: &str) -> StoreError {
+        self.noted(StoreError::Failed(format!("the write-ahead log could not be kept: {why}")))
+    }
+
+    /// Notes when nothing that is written through this handle can be believed to be kept any more.
+    fn noted(&self, error: StoreError) -> StoreError {
+        if let StoreError::Failed(why) = &error {
+            // Of several threads' failures the first is told.
+            let _ = self.failure.set(why.clone());
+        }
+        error
     }
 
     /// Runs `work` in one read transaction: everything that it reads is of one moment.
@@ -82,7 +162,7 @@ impl Record {
     /// Whatever `work` returns, or a failure to begin.
     pub fn read<T, E: From<StoreError>>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T, E>) -> Result<T, E> {
         let kept = locked(&self.readers).pop();
-        let mut connection = kept.map_or_else(|| connect(&self.place, &self.options), Ok)?;
+        let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
         let answer = {
             let transaction = connection.transaction().map_err(StoreError::from)?;
             work(&Reader::new(&transaction))
@@ -109,11 +189,28 @@ impl Record {
     /// # Errors
     /// When another process keeps the record busy.
     pub fn compact(&self) -> Result<(), StoreError> {
-        let mut slot = locked(&self.writer);
-        let connection = self.opened(&mut slot)?;
-        connection.execute_batch("VACUUM")?;
-        let blocked: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        if blocked { Err(StoreError::Busy) } else { Ok(()) }
+        let is_emptied = self.writing(|connection| {
+            connection.execute_batch("VACUUM")?;
+            checkpoint(connection, "TRUNCATE")
+        })?;
+        self.make_durable()?;
+        if is_emptied { Ok(()) } else { Err(StoreError::Busy) }
+    }
+
+    /// Moves the log into the database and empties it, unless somebody is at work.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn tidy(&self) -> Result<(), StoreError> {
+        self.writing(|connection| {
+            connection.busy_timeout(Duration::ZERO)?;
+            let tidied = checkpoint(connection, "TRUNCATE");
+            connection.busy_timeout(self.options.busy_timeout)?;
+            match tidied {
+                Err(StoreError::Busy) => Ok(()),
+                other => other.map(|_| ()),
+            }
+        })
     }
 
     /// Closes every connection; the next call opens what it needs. Waits for calls that are at work.
@@ -121,35 +218,80 @@ impl Record {
         if matches!(self.place, Place::Memory(_)) {
             return;
         }
+        *locked(&self.log) = None;
+        let mut guard = locked(&self.guard);
+        if let Some(guard) = &*guard {
+            guard.unlock();
+        }
         *locked(&self.tail) = None;
         locked(&self.readers).clear();
         *locked(&self.writer) = None;
+        // Last: closing the file drops the locks of every connection to it.
+        *guard = None;
     }
 
     fn opened<'a>(&self, slot: &'a mut Option<Connection>) -> Result<&'a mut Connection, StoreError> {
         match slot {
             Some(connection) => Ok(connection),
-            none => Ok(none.insert(connect(&self.place, &self.options)?)),
+            none => Ok(none.insert(self.connect()?)),
         }
     }
+
+    fn connect(&self) -> Result<Connection, StoreError> {
+        if let Place::File(path) = &self.place {
+            self.hold(path)?;
+        }
+        let mut connection = connect(&self.place, &self.options)?;
+        let pages = Arc::clone(&self.log_pages);
+        connection.wal_hook(Some(move |_: &mut _, count| {
+            pages.store(count, Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(connection)
+    }
+
+    /// Sees that the guard is held before a connection is opened.
+    fn hold(&self, path: &Path) -> Result<(), StoreError> {
+        let mut held = locked(&self.guard);
+        if held.is_none() {
+            let guard = Guard::open(path)?;
+            let header = guard.header()?;
+            if let Some(header) = header {
+                migrate::refuse_foreign(header)?;
+            }
+            if !header.is_some_and(|header| header.is_write_ahead) {
+                write_ahead(&connect(&self.place, &self.options)?, self.options.busy_timeout)?;
+            }
+            guard.lock(self.options.busy_timeout)?;
+            *held = Some(guard);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.suspend();
+    }
+}
+
+/// Moves what the log holds into the database. Whether all of it was moved, and with `TRUNCATE` the log emptied.
+fn checkpoint(connection: &Connection, mode: &str) -> Result<bool, StoreError> {
+    let is_blocked: bool = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get(0))?;
+    Ok(!is_blocked)
 }
 
 /// Sets the log to write-ahead, for good. SQLite does not wait for others here, so we do.
 fn write_ahead(connection: &Connection, patience: Duration) -> Result<(), StoreError> {
-    const PAUSE: Duration = Duration::from_millis(10);
-    let mut waited = Duration::ZERO;
-    loop {
+    let is_set = patiently(patience, || {
         let answer = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
         match answer.map_err(StoreError::from) {
-            Ok(mode) if mode == "wal" => return Ok(()),
-            Err(error) if !matches!(error, StoreError::Busy) => return Err(error),
-            _ if waited >= patience => return Err(StoreError::Busy),
-            _ => {
-                std::thread::sleep(PAUSE);
-                waited += PAUSE;
-            }
+            Ok(mode) => Ok((mode == "wal").then_some(())),
+            Err(StoreError::Busy) => Ok(None),
+            Err(error) => Err(error),
         }
-    }
+    });
+    is_set?.ok_or(StoreError::Busy)
 }
 
 /// A panic elsewhere leaves a connection usable: its transaction was rolled back when it was dropped.
