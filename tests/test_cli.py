@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 import memkura
 from memkura.cli import main
 from memkura.cli.rows import _KNOWN
+from memkura.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 NASTY = "tea \x1b[2J\x1b]52;c;aGk=\x07 \x1b]8;;http://x\x1b\\ \x9b31m \x85 \x7f \r\x08 \u202e end"
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+NASTY += "".join(f" pay{unseen}pal" for unseen in "\u200b\u200d\ufeff\u2060\xad\u3164\ufe0f\U000e0041\U000e0101")
+OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
 
 
 @pytest.fixture
@@ -208,6 +213,38 @@ def test_no_output_holds_a_control_character(run: Run, store_path: Path, tmp_pat
     shown = run("recall", "tea").stdout
     assert "\\x1b[2J" in shown
     assert "\\x9b31m" in shown
+    assert "pay\\u200bpal" in run("show", memory_id).stdout
+
+
+def test_every_character_that_nobody_sees_is_shown() -> None:
+    """All format characters of Unicode, but those that are drawn, and the fillers that are none."""
+    drawn = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
+    unseen = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and code not in drawn]
+    assert len(unseen) > 140
+    for character in [*unseen, *"\u034f\u115f\u1160\u17b4\u180b\u3164\ufe0f\uffa0\U000e01ef"]:
+        assert visible(f"a{character}b").isascii(), ascii(character)
+    for payload in ("😀\ufe0f\ufe01", "🏴\U000e0068\U000e0069", "👩\u200d\u200d💻", "葛\U000e0100\U000e0101"):
+        assert "\\" in visible(payload), ascii(payload)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👩\u200d💻 👩🏽\u200d💻 👨\u200d👩\u200d👧 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3 ☎\ufe0e",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "می\u200cخواهم",  # noqa: RUF001 - Persian is no Latin
+        "ශ්\u200dරී ন্ত\u200d",
+        "葛\U000e0100城",
+        "本番反映は火曜の14時だけ, 한국어, naïve, e\u0301",
+    ],
+    ids=["emoji", "flag", "persian", "sinhala", "ideograph", "plain"],
+)
+def test_what_belongs_to_a_visible_character_stays(run: Run, text: str) -> None:
+    """Emoji, Persian and variants of ideographs are printed as they are, in tables, texts and errors."""
+    memory_id = _ok(run("remember", text, "--key", text)).stdout.strip()
+    for command in (("list",), ("recall", text), ("show", memory_id)):
+        assert text in _ok(run(*command)).stdout
+    assert text in run("list", "--filter", json.dumps({text: 1})).stderr
 
 
 def test_pipe_with_a_small_character_set_is_served(store_path: Path) -> None:
