@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memkura.errors import InvalidFilter
+from memkura.errors import InvalidFilter, NotFound
+from memkura.visible import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from memkura.engine import Engine
+
+_NAMES = 10
+_NAME_CHARS = 60
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
@@ -42,6 +46,26 @@ def open_store(path: str, embedder: str, *, create: bool = False, door: str = "p
     from memkura.engine import Engine
 
     return Engine(path, embedder, door=door, create=create)
+
+
+def known(engine: Engine, context_id: str) -> str:
+    """`context_id`, for a command that reads.
+
+    Raises:
+        NotFound: the store has no such context.
+    """
+    names = [context["context_id"] for context in engine.contexts()]
+    if context_id not in names:
+        others = f"known: {listed(names)}" if names else "the store has none yet"
+        raise NotFound(f"no context is called {context_id!r} ({others})")
+    return context_id
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of `names` on one line, and how many more there are."""
+    shown = [one_line(name, _NAME_CHARS) for name in names[:_NAMES]]
+    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    return ", ".join(shown) + more
 
 
 def parsed(filters: str | None) -> dict[str, Any] | None:
