@@ -230,18 +230,16 @@ class Engine:
         done: list[Remembered] = []
         while batch := list(itertools.islice(upcoming, size)):
             _check_items(batch, len(done))
-            done += self._remember_batch(batch)
+            done += self._remember_drafts(batch, self._bound.of_items(batch))
             if progress is not None:
                 progress(len(done), total)
         _warn([warning for remembered in done for warning in remembered.warnings])
         return done
 
-    def _remember_batch(self, items: Sequence[Mapping[str, Any]]) -> builtins.list[Remembered]:
-        return self._remember_drafts(items, self._bound.of_items(items))
-
     def _remember_drafts(
         self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
     ) -> builtins.list[Remembered]:
+        """Keeps `items` in one batch."""
         drafts = [{name: value for name, value in item.items() if name != "embedding"} for item in items]
         receipts = self._core.remember_many(
             drafts,
@@ -251,16 +249,14 @@ class Engine:
         )
         return [Remembered.of(receipt) for receipt in receipts]
 
-    def _remember_whole(
-        self, items: Sequence[Mapping[str, Any]], progress: Progress | None = None
-    ) -> builtins.list[Remembered]:
-        """As :meth:`remember_many` in one batch, with the embedding, which takes the time, done and shown in pieces."""
+    def _embedded(self, items: Sequence[Mapping[str, Any]], progress: Progress) -> builtins.list[Embedded]:
+        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time."""
+        _check_items(items, 0)
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
             vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
-            if progress is not None:
-                progress(len(vectors), len(items))
-        return self._remember_drafts(items, vectors)
+            progress(len(vectors), len(items))
+        return vectors
 
     def update_memory(
         self,
