@@ -112,6 +112,14 @@ def test_exit_codes_and_messages(run: Run, store_path: Path, args: list[str], co
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
+def test_missing_option_says_where_else_it_may_stand(run: Run) -> None:
+    """In the environment; and no command at all is answered with the help."""
+    assert "MEMKURA_STORE" in run("list", env={"MEMKURA_STORE": ""}).stderr
+    result = run()
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage:")
+
+
 def test_content_comes_from_standard_input(run: Run) -> None:
     """As UTF-8, or not at all."""
     memory_id = _ok(run("remember", "tea", "--content", "-", input="80 degrees, 茶")).stdout.strip()
@@ -138,6 +146,7 @@ def test_store_trouble_is_exit_3(run: Run, tmp_path: Path) -> None:
     for path in ("other", "missing"):
         result = run("recall", "x", env={"MEMKURA_STORE": str(tmp_path / path)})
         assert result.exit_code == 3, result.output
+        assert ("memkura init" in result.stderr) == (path == "missing")
     assert not (tmp_path / "missing").exists()
 
 

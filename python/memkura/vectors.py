@@ -161,7 +161,7 @@ def _dimension(embedder: Embedder) -> int:
             f"could not say its dimension: {error}",
             field="embedder",
             value=reprlib.repr(embedder.id),
-            advice="Give its dimension (dim=…), or open with embedder=None now and run maintain with it later",
+            advice="Give its dimension (dim=…), or open with embedder=None (--embedder none) and run maintain later",
         ) from error
     dim = arguments.count(said, "embedder.dim", least=1)
     if dim > _DIMENSIONS_MAX:

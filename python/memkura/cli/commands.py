@@ -80,6 +80,9 @@ class Commands(click.Group):
 
 
 def _refused(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        screen.aside(error.format_message())
+        return exits.BAD_INPUT
     if isinstance(error, click.UsageError) and error.ctx is not None:
         screen.aside(error.ctx.get_usage())
     screen.complain(error.format_message())
