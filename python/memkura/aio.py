@@ -158,9 +158,9 @@ class _OnLoop:
         return getattr(self._embedder, name)
 
     @property
-    def dim(self) -> int:
+    def dim(self) -> Any:  # noqa: ANN401 - checked where every embedder's is
         """The embedder's own."""
-        return int(self._embedder.dim)
+        return self._embedder.dim
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
         """What ``aembed`` answers."""

@@ -7,24 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from memkura.embedders import resolve
 from memkura.embedders.naming import AUTO_OFF, CHOSEN_OFF
-from memkura.errors import EmbedderFailed
+from memkura.errors import EmbedderFailed, NotAStore
 from memkura.vectors import Embedded, Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memkura import _core
+    from memkura.embedders import Embedder
     from memkura.records import EmbedderInfo
 
     Fingerprint = tuple[str, int]
-    OpenCore = Callable[[Fingerprint | None], _core.Engine]
+    OpenCore = Callable[..., _core.Engine]
 
 
 class Binding:
     """An open core and its embedder; knows when a vector is of use, and makes it.
 
     Args:
-        open_core: opens the store for an embedder of that fingerprint.
+        open_core: opens the store; takes the ``embedder``'s fingerprint, and ``create``.
         named: the embedder as the caller named it.
     """
 
@@ -33,21 +34,9 @@ class Binding:
         embedder = resolve(named)
         try:
             self.vectors = self.vectors_of(embedder)
-        except Exception as error:
-            # It cannot say its dimension now. A store that knows it from before works on, by text.
-            core = open_core(None)
-            recorded = core.bound_embedder()
-            core.close()
-            if embedder is None or recorded is None or recorded[0] != embedder.id:
-                raise EmbedderFailed(
-                    f"the embedder could not be asked for its dimension: {error}",
-                    field="embedder",
-                    value=repr(getattr(embedder, "id", None)),
-                    advice="Say its dimension (dim=…), or open with embedder=None and reindex later",
-                ) from error
-            self.vectors = Vectors(embedder, dim=recorded[1])
-            self.vectors.last_error = str(error)
-        self.core = open_core(self.vectors.fingerprint)
+        except EmbedderFailed as error:
+            self.vectors = _by_record(open_core, embedder, error)
+        self.core = open_core(embedder=self.vectors.fingerprint)
 
     def vectors_of(self, named: object) -> Vectors:
         """What another embedder would make; the binding stays as it is."""
@@ -79,7 +68,7 @@ class Binding:
 
     def asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
         """Whether a recall needs the query's vector. A blank query is left to the core, which refuses it."""
-        wanted = legs is None or (isinstance(legs, Collection) and "vector" in legs)
+        wanted = legs is None or (isinstance(legs, Collection) and any(leg == "vector" for leg in legs))
         return wanted and isinstance(query, str) and bool(query.strip()) and self.is_ready()
 
     def of_texts(self, rows: Sequence[Mapping[str, Any]]) -> list[Embedded]:
@@ -98,3 +87,18 @@ class Binding:
         for at, made in zip(missing, self.of_texts([items[at] for at in missing]), strict=True):
             vectors[at] = made
         return vectors
+
+
+def _by_record(open_core: OpenCore, embedder: Embedder | None, error: EmbedderFailed) -> Vectors:
+    """An embedder that cannot be asked for its dimension, with the one that the store has on record; else raises."""
+    try:
+        core = open_core(embedder=None, create=False)
+    except NotAStore:
+        raise error from error.__cause__
+    recorded = core.bound_embedder()
+    core.close()
+    if embedder is None or recorded is None or recorded[0] != embedder.id:
+        raise error
+    vectors = Vectors(embedder, dim=recorded[1])
+    vectors.last_error = str(error.__cause__)
+    return vectors

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from memkura import arguments
 from memkura.engine import Engine
+from memkura.errors import InvalidInput
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterable
 
     from memkura.engine import Progress
     from memkura.records import Remembered
@@ -45,7 +47,7 @@ class Context:
 
     def __init__(self, engine: Engine, context_id: str) -> None:
         self.engine = engine
-        self.context_id = context_id
+        self.context_id = arguments.text(context_id, "context_id")
 
     remember = _here(Engine.remember)
     update_memory = _here(Engine.update_memory)
@@ -62,22 +64,23 @@ class Context:
         self, items: Iterable[Mapping[str, Any]], *, progress: Progress | None = None, batch_size: int = 512
     ) -> builtins.list[Remembered]:
         """As :meth:`memkura.Engine.remember_many`, into this context. An item that names another one is refused."""
+        mine = (self._mine(item) for item in arguments.items(items, "items"))
         return self.engine.remember_many(
-            ({**item, "context_id": self._mine(item)} for item in items), progress=progress, batch_size=batch_size
+            list(mine) if isinstance(items, Sequence) else mine, progress=progress, batch_size=batch_size
         )
 
-    def _mine(self, item: Mapping[str, Any]) -> str:
+    def _mine(self, item: Any) -> Any:  # noqa: ANN401 - what is no mapping is the engine's to refuse, by its place
+        if not isinstance(item, Mapping):
+            return item
         named = item.get("context_id", self.context_id)
         if named != self.context_id:
-            from memkura.errors import InvalidInput
-
             raise InvalidInput(
                 "names another context than the handle's",
                 field="context_id",
                 value=repr(named),
                 advice="Leave it out, or use engine.remember_many",
             )
-        return self.context_id
+        return {**item, "context_id": self.context_id}
 
     def __repr__(self) -> str:
         return f"<memkura.Context {self.context_id!r} of {self.engine!r}>"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-from memkura import _core, forking, reindexing
+from memkura import _core, arguments, forking, reindexing
 from memkura.binding import Binding
-from memkura.errors import EmbedderFailed, InvalidInput, TextRepaired
+from memkura.errors import EmbedderFailed, InvalidInput, LimitExceeded, TextRepaired
 from memkura.hits import Hits
 from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
@@ -19,6 +19,7 @@ from memkura.vectors import Embedded
 
 if TYPE_CHECKING:
     import builtins
+    import os
     from datetime import datetime
     from types import TracebackType
     from typing import Self
@@ -45,6 +46,8 @@ _NO_FIELDS: Final = {"self", "context_id", "memory_id", "embedding"}
 
 # One transaction, and a short stretch of holding the interpreter lock, for each batch.
 _BATCH = 512
+_BATCH_MAX = _core.limits()["batch"]
+_PROGRESS = "(done, total)"
 # Another write may come between reading a text and writing its vector; then it is read again, this often.
 _ATTEMPTS = 3
 
@@ -61,7 +64,8 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
     """Opens the store at `path`.
 
     Args:
-        path: the store's folder, or ``":memory:"`` for one that lives as long as the engine.
+        path: the store's folder, made with its parents if there is none; or ``":memory:"`` for a store that lives as
+            long as the engine.
         embedder: ``"auto"`` for a local model if one is installed, else text alone; ``None`` for text alone; or
             anything that :func:`memkura.embedders.resolve` takes. Never downloads or connects unless named.
         clock: a callable that gives the time, aware of its zone; the system's by default.
@@ -74,7 +78,8 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
 
     Raises:
         EmbedderUnavailable: the named embedder is unknown or not installed.
-        EmbedderFailed: the embedder's dimension is not known, and asking it failed.
+        EmbedderFailed: the embedder cannot be asked for its dimension, and the store does not know it.
+        InvalidInput: an argument has a value that cannot be taken; no store was made.
         NotAStore: the path holds something else, or nothing and `create` is false.
         SchemaTooNew: a newer memkura wrote the store.
 
@@ -108,13 +113,22 @@ class Engine:
         clock: Callable[[], datetime] | None = None,
         *,
         door: str = "python",
-        **options: Any,  # noqa: ANN401 - those of `open`
+        durability: str = "power_loss",
+        busy_timeout: float = 30.0,
+        create: bool = True,
     ) -> None:
-        self._path = os.fspath(path)
+        self._path = arguments.path(path)
+        arguments.hook(clock, "clock", "() -> datetime")
         self._door = door
-        self._bound = Binding(
-            lambda fingerprint: _core.Engine.open(self._path, clock=clock, embedder=fingerprint, **options), embedder
+        open_core = functools.partial(
+            _core.Engine.open,
+            self._path,
+            clock=clock,
+            durability=durability,
+            busy_timeout=busy_timeout,
+            create=create,
         )
+        self._bound = Binding(open_core, embedder)
         self._core = self._bound.core
         forking.watch(self, self._core)
 
@@ -218,37 +232,36 @@ class Engine:
             UnknownField: an item has a name that is not an argument of :meth:`remember`.
             InvalidInput: as in :meth:`remember`; earlier batches are kept.
         """
+        arguments.hook(progress, "progress", _PROGRESS)
+        # One more than a batch may hold, so that one which holds too many is seen to.
+        size = min(arguments.count(batch_size, "batch_size", least=1), _BATCH_MAX + 1)
         total = len(items) if isinstance(items, Sequence) else None
-        upcoming = iter(items)
+        upcoming = arguments.items(items, "items")
         done: list[Remembered] = []
-        while batch := list(itertools.islice(upcoming, max(1, batch_size))):
+        while batch := list(itertools.islice(upcoming, size)):
             _check_items(batch, len(done))
-            done += self._remember_batch(batch)
+            done += self._remember_drafts(batch, self._bound.of_items(batch))
             if progress is not None:
                 progress(len(done), total)
         _warn([warning for remembered in done for warning in remembered.warnings])
         return done
 
-    def _remember_batch(self, items: Sequence[Mapping[str, Any]]) -> builtins.list[Remembered]:
-        return self._remember_drafts(items, self._bound.of_items(items))
-
     def _remember_drafts(
         self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
     ) -> builtins.list[Remembered]:
+        """Keeps `items` in one batch."""
         drafts = [{name: value for name, value in item.items() if name != "embedding"} for item in items]
         receipts = self._core.remember_many(drafts, vectors, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
-    def _remember_whole(
-        self, items: Sequence[Mapping[str, Any]], progress: Progress | None = None
-    ) -> builtins.list[Remembered]:
-        """As :meth:`remember_many` in one batch, with the embedding, which takes the time, done and shown in pieces."""
+    def _embedded(self, items: Sequence[Mapping[str, Any]], progress: Progress) -> builtins.list[Embedded]:
+        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time."""
+        _check_items(items, 0)
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
             vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
-            if progress is not None:
-                progress(len(vectors), len(items))
-        return self._remember_drafts(items, vectors)
+            progress(len(vectors), len(items))
+        return vectors
 
     def update_memory(
         self,
@@ -467,7 +480,10 @@ class Engine:
             vectors = self._bound.vectors
             embedding, word = vectors.of_query(str(query))
             made_by = vectors.id
-        first, size = (offset, k) if reranker is None else (0, max(offset + k, RERANK_POOL))
+        first, size, last = offset, k, 0
+        if reranker is not None:
+            last = arguments.count(offset, "offset") + arguments.count(k, "k")
+            first, size = 0, max(last, RERANK_POOL)
         found, info = self._core.recall(
             context_id,
             query,
@@ -490,7 +506,7 @@ class Engine:
         if word is not None:
             degraded = [word, *(other for other in degraded if not other.startswith("vector:"))]
         if reranker is not None:
-            found, failed = reranked(reranker, query or "", found, offset + k)
+            found, failed = reranked(reranker, query or "", found, last)
             found = found[offset:]
             degraded += failed
         return Hits(found, degraded=degraded, mode=str(info.get("mode") or ""))
@@ -560,6 +576,7 @@ class Engine:
         Raises:
             EmbedderFailed: there is no embedder.
         """
+        arguments.hook(progress, "progress", _PROGRESS)
         vectors = self._bound.vectors if embedder is None else self._bound.vectors_of(embedder)
         if vectors.embedder is None:
             raise EmbedderFailed(
@@ -619,6 +636,13 @@ def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
 
 
 def _check_items(items: Sequence[object], first: int) -> None:
+    """Refuses, before a text is embedded, what the core would refuse after it."""
+    if len(items) > _BATCH_MAX:
+        raise LimitExceeded(
+            f"is one more than a batch may hold, which is {_BATCH_MAX}",
+            field=f"items[{first + _BATCH_MAX}]",
+            advice="Send fewer at a time",
+        )
     for at, item in enumerate(items, first):
         if not isinstance(item, Mapping):
             raise InvalidInput(

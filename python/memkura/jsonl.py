@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:
     try:
-        row = json.loads(line, parse_constant=_refuse)
+        row = json.loads(line, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"is not JSON: {error}", field=f"line {number}", advice="Nothing was imported") from None
     if not isinstance(row, dict):
@@ -48,6 +49,13 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits} is larger than a number can be")
+    return number
 
 
 def to_line(row: Mapping[str, Any]) -> str:

@@ -7,10 +7,11 @@ its vector and with the reason, a question is answered by text.
 
 from __future__ import annotations
 
+import reprlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from memkura import _core
-from memkura.errors import EmbedderFailed
+from memkura import _core, arguments
+from memkura.errors import EmbedderFailed, LimitExceeded
 from memkura.records import EmbedderInfo
 from memkura.visible import one_line
 
@@ -23,6 +24,7 @@ QUERY_FAILED = "vector:embedder_failed"
 QUERY_INVALID = "vector:query_invalid"
 
 _BATCH = 64
+_DIMENSIONS_MAX = _core.limits()["dimensions"]
 # After so many texts in a row that fail one by one, the embedder is taken to be down: the rest waits for `maintain()`.
 _FAILURES_MAX = 3
 _REASON_CHARS = 300
@@ -49,7 +51,11 @@ class Vectors:
         self.embedder = embedder
         self.last_error: str | None = None
         self._off_note = off_note
-        self.dim = dim if dim is not None else (0 if embedder is None else int(embedder.dim))
+        self.dim = 0
+        if embedder is not None:
+            self._id = arguments.text(embedder.id, "embedder.id")
+            self._size = arguments.count(getattr(embedder, "max_batch", _BATCH), "embedder.max_batch", least=1)
+            self.dim = dim if dim is not None else _dimension(embedder)
 
     @property
     def id(self) -> str | None:
@@ -59,7 +65,7 @@ class Vectors:
     @property
     def fingerprint(self) -> tuple[str, int] | None:
         """What the store records of the embedder."""
-        return None if self.embedder is None else (self.embedder.id, self.dim)
+        return None if self.embedder is None else (self._id, self.dim)
 
     def of_memories(self, texts: Sequence[tuple[str, str | None]]) -> list[Embedded]:
         """The embedding of each (summary, content)."""
@@ -89,22 +95,21 @@ class Vectors:
         """The embedder and its state beside what the store has on `recorded`."""
         if self.embedder is None:
             return EmbedderInfo(None, None, "off", self._off_note)
-        shown = one_line(self.embedder.id, 80)
+        shown = one_line(self._id, 80)
         if recorded is not None and recorded != self.fingerprint:
             held = one_line(recorded[0], 80)
             note = f"semantic search: off (the store holds vectors of {held}); run reindex() for {shown}"
-            return EmbedderInfo(self.embedder.id, self.dim, "changed", note, self.last_error)
+            return EmbedderInfo(self._id, self.dim, "changed", note, self.last_error)
         if self.last_error is not None:
             why = one_line(self.last_error, 120)
             note = f"semantic search: failing ({shown}: {why}); maintain() fills in what is missing"
-            return EmbedderInfo(self.embedder.id, self.dim, "failing", note, self.last_error)
+            return EmbedderInfo(self._id, self.dim, "failing", note, self.last_error)
         note = f"semantic search: on ({shown}, {self.dim} dimensions)"
-        return EmbedderInfo(self.embedder.id, self.dim, "ready", note)
+        return EmbedderInfo(self._id, self.dim, "ready", note)
 
     def _each(self, texts: Sequence[str]) -> Iterable[Embedded]:
-        size = max(1, int(getattr(self.embedder, "max_batch", _BATCH)))
-        for start in range(0, len(texts), size):
-            yield from self._batch(texts[start : start + size])
+        for start in range(0, len(texts), self._size):
+            yield from self._batch(texts[start : start + self._size])
 
     def _batch(self, texts: Sequence[str]) -> list[Embedded]:
         try:
@@ -146,6 +151,33 @@ class Vectors:
         if len(vectors) != len(texts):
             raise EmbedderFailed(f"the embedder answered {len(texts)} texts with {len(vectors)} vectors")
         return vectors
+
+
+def _dimension(embedder: Embedder) -> int:
+    """What `embedder` says of itself, for which it may have to call its model.
+
+    Raises:
+        EmbedderFailed: it raised.
+        InvalidInput: it is not the number of components that a vector can have.
+    """
+    try:
+        said = embedder.dim
+    except Exception as error:
+        raise EmbedderFailed(
+            f"could not say its dimension: {error}",
+            field="embedder",
+            value=reprlib.repr(embedder.id),
+            advice="Give its dimension (dim=…), or open with embedder=None (--embedder none) and run maintain later",
+        ) from error
+    dim = arguments.count(said, "embedder.dim", least=1)
+    if dim > _DIMENSIONS_MAX:
+        raise LimitExceeded(
+            f"is more than the limit, {_DIMENSIONS_MAX}",
+            field="embedder.dim",
+            value=str(dim),
+            advice="Use a model with shorter vectors",
+        )
+    return dim
 
 
 def _storable(text: str) -> str:

@@ -34,6 +34,10 @@ _HOMES = {
 }
 
 
+# What click raises when no command was given; before version 8.2 it prints the help itself.
+_HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
 class Commands(click.Group):
     """Commands that are loaded when they are named, and errors that end in one line and an exit code."""
 
@@ -80,6 +84,9 @@ class Commands(click.Group):
 
 
 def _refused(error: click.ClickException) -> int:
+    if isinstance(error, _HELP):
+        screen.aside(error.format_message())
+        return exits.BAD_INPUT
     if isinstance(error, click.UsageError) and error.ctx is not None:
         screen.aside(error.ctx.get_usage())
     screen.complain(error.format_message())

@@ -47,7 +47,7 @@ def recall(
     wanted = options.parsed(filters)
     with options.open_store(path, embedder) as engine:
         hits = engine.recall(
-            context_id,
+            options.known(engine, context_id),
             query,
             k=k,
             offset=offset,
@@ -93,7 +93,7 @@ def show(
     if (memory_id is None) == (key is None):
         raise click.UsageError("give either an id or --key")
     with options.open_store(path, "none") as engine:
-        memory = engine.get(context_id, memory_id, key=key, scope=scope)
+        memory = engine.get(options.known(engine, context_id), memory_id, key=key, scope=scope)
         revisions = engine.history(context_id, memory.memory_id) if memory is not None and history else []
     if memory is None:
         screen.complain("no such memory in this context")
@@ -132,7 +132,12 @@ def list_memories(
     wanted = options.parsed(filters)
     with options.open_store(path, "none") as engine:
         memories = engine.list(
-            context_id, filters=wanted, limit=limit, offset=offset, order=order, descending=descending
+            options.known(engine, context_id),
+            filters=wanted,
+            limit=limit,
+            offset=offset,
+            order=order,
+            descending=descending,
         )
         total = engine.count(context_id, filters=wanted)
     if as_json:

@@ -17,7 +17,7 @@ from memkura.cli import exits, options, screen
 def stats(path: str, context_id: str | None, embedder: str, *, as_json: bool) -> None:
     """Count what the store holds."""
     with options.open_store(path, embedder) as engine:
-        figures = engine.stats(context_id).as_dict()
+        figures = engine.stats(None if context_id is None else options.known(engine, context_id)).as_dict()
     if as_json:
         screen.say_json(figures)
         return

@@ -121,6 +121,7 @@ def forget(
     if memory_id is None and not wanted and not everything:
         raise NothingSelected("nothing was named", advice="Give an id, --filter or --everything")
     with options.open_store(path, "none") as engine:
+        options.known(engine, context_id)
         if memory_id is None and not yes:
             count = engine.count(context_id, filters=wanted)
             click.confirm(f"Forget {count:,} memories", abort=True, err=True)

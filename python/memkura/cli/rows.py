@@ -81,12 +81,14 @@ class Rows:
 
     Attributes:
         unpinned: rows that were pinned where they came from.
+        contexts: the names of the contexts that they go into, as the file has them.
     """
 
     def __init__(self, objects: Iterable[tuple[int, dict[str, Any]]], context_id: str | None) -> None:
         self.unpinned = 0
         self._copies: Counter[str] = Counter()
         self._rows = [self._row(number, row, context_id) for number, row in objects]
+        self.contexts = list(dict.fromkeys(str(row.item["context_id"]) for row in self._rows))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -97,13 +99,21 @@ class Rows:
     @staticmethod
     def with_line(error: MemkuraError, given: Sequence[Row]) -> MemkuraError:
         """`error`, with the place in the batch that it names turned into the line of the file."""
-        match = _PLACE.match(error.field or "")
-        if match is None or int(match[1]) >= len(given):
+        field = error.field or ""
+        match = _PLACE.match(field)
+        if match is not None:
+            at, field = int(match[1]), field[match.end() :]
+        elif len(given) == 1:  # a batch of one has no places
+            at = 0
+        else:
             return error
-        where = f"line {given[int(match[1])].number}"
-        rest = (error.field or "")[match.end() :]
-        field = f"{where}, {rest}" if rest else where
-        return type(error)(error.message, field=field, value=error.value, advice="Nothing was imported")
+        where = f"line {given[at].number}"
+        return type(error)(
+            error.message,
+            field=f"{where}, {field}" if field else where,
+            value=error.value,
+            advice=". ".join(part for part in (error.advice, "Nothing was imported") if part),
+        )
 
     def _row(self, number: int, row: dict[str, Any], context_id: str | None) -> Row:
         where = f"line {number}"
@@ -115,20 +125,26 @@ class Rows:
         context = row.get("context_id", row.get("context", context_id))
         if not isinstance(context, str):
             raise InvalidInput("names no context", field=where, advice="Give --context")
+        twice = next((name for name in ("text", "title") if row.get("summary") is not None and row.get(name)), None)
+        if twice is not None:
+            raise InvalidInput(f"has a summary, so {twice} has no place", field=where, advice="Name it content")
         item: dict[str, Any] = {"context_id": context, **text_of(row, where)}
         item |= {name: row[name] for name in _KEPT if row.get(name) is not None}
         item |= {name: _time(row[name], f"{where}, {name}") for name in _TIMES if row.get(name) is not None}
         if item.get("delivery_mode") == "always":
             self.unpinned += 1
             del item["delivery_mode"]
-        self._identify(item, row)
+        self._identify(item, row, where)
         memory_id = row.get("memory_id")
         return Row(number, memory_id if isinstance(memory_id, str) else None, item)
 
-    def _identify(self, item: dict[str, Any], row: dict[str, Any]) -> None:
+    def _identify(self, item: dict[str, Any], row: dict[str, Any], where: str) -> None:
         """Gives the row a word by which it is known when it comes again: its id, or else its text and its turn."""
-        given = next((str(row[name]) for name in _IDS if isinstance(row.get(name), str | int)), None)
-        if given is not None:
+        name = next((name for name in _IDS if row.get(name) is not None), None)
+        if name is not None:
+            if not isinstance(row[name], str | int):
+                raise InvalidInput("is neither a text nor a whole number", field=f"{where}, {name}")
+            given = str(row[name])
             metadata = item.get("metadata", {})
             if isinstance(metadata, dict):
                 item["metadata"] = {"import_id": given, **metadata}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import tempfile
 import warnings
@@ -13,13 +12,16 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from memkura.cli import exits, options, screen
-from memkura.errors import InvalidInput, TextRepaired
+from memkura.cli.interrupts import Interrupts
+from memkura.errors import InvalidInput, KeyTaken, TextRepaired
 from memkura.jsonl import read_objects, to_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from memkura.cli.rows import Rows
     from memkura.engine import Engine
+    from memkura.records import Remembered
 
 _PAGE = 1_000
 
@@ -39,24 +41,38 @@ def import_file(file: str, context_id: str | None, path: str, embedder: str, *, 
     from memkura.cli.rows import Rows
 
     rows = Rows(read_objects(file), context_id)
-    with options.open_store(path, embedder, create=True, door="import") as engine, warnings.catch_warnings():
+    with (
+        Interrupts() as interrupts,
+        options.open_store(path, embedder, create=True, door="import") as engine,
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore", TextRepaired)  # counted below
         new = [row for row in rows if not row.is_in(engine)]
+        items = [row.item for row in new]
         bar = screen.Bar(f"importing {len(new):,}")
         try:
-            remembered = engine._remember_whole([row.item for row in new], bar)  # noqa: SLF001 - one batch, one package
-        except InvalidInput as error:
+            vectors = engine._embedded(items, bar)  # noqa: SLF001 - one batch, one package
+            interrupts.hold()
+            remembered = engine._remember_drafts(items, vectors)  # noqa: SLF001 - likewise
+        except (InvalidInput, KeyTaken) as error:
             raise rows.with_line(error, new) from None
         finally:
             bar.end()
+        _tell(rows, remembered, as_json=as_json)
+        if interrupts.came:
+            screen.aside("the interruption came too late: every row is in the store")
+
+
+def _tell(rows: Rows, remembered: Sequence[Remembered], *, as_json: bool) -> None:
     added = sum(memory_id.created for memory_id in remembered)
     repaired = sum(bool(memory_id.warnings) for memory_id in remembered)
-    counts = {"rows": len(rows), "added": added, "known": len(rows) - added, "unpinned": rows.unpinned}
-    counts["repaired"] = repaired
+    known = len(rows) - added
     if as_json:
-        screen.say_json(counts)
+        counts = {"rows": len(rows), "added": added, "known": known, "unpinned": rows.unpinned, "repaired": repaired}
+        screen.say_json({**counts, "contexts": rows.contexts})
         return
-    screen.say(f"{len(rows):,} rows: {added:,} added, {len(rows) - added:,} known already")
+    into = f", into {options.listed(rows.contexts)}" if rows.contexts else ""
+    screen.say(f"{len(rows):,} rows: {added:,} added, {known:,} known already{into}")
     if rows.unpinned:
         screen.say(f"{rows.unpinned:,} were pinned where they came from; pin them here if you want that")
     if repaired:
@@ -77,7 +93,10 @@ def export(output: str | None, filters: str | None, context_id: str | None, path
         raise click.UsageError("give either --context or --all-contexts")
     wanted = options.parsed(filters)
     with options.open_store(path, "none") as engine:
-        names = [context_id] if context_id is not None else [row["context_id"] for row in engine.contexts()]
+        if context_id is not None:
+            names = [options.known(engine, context_id)]
+        else:
+            names = [row["context_id"] for row in engine.contexts()]
         memories = (memory for name in names for memory in _memories(engine, name, wanted))
         if output is None:
             for memory in memories:
@@ -89,11 +108,16 @@ def export(output: str | None, filters: str | None, context_id: str | None, path
 
 
 def _memories(engine: Engine, context_id: str, filters: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
-    for offset in itertools.count(0, _PAGE):
-        page = engine.list(context_id, filters=filters, limit=_PAGE, offset=offset)
-        if not page:
-            return
+    """Each memory once: a page begins at the instant at which the one before it ended, whatever happens before that."""
+    wanted = [filters] if filters else []
+    since: dict[str, Any] = {"exists": True}
+    instant, seen = None, 0  # of the last memory, and how many of that instant there were
+    while page := engine.list(context_id, filters={"and": [*wanted, {"created_at": since}]}, limit=_PAGE, offset=seen):
         yield from (memory.as_dict() for memory in page)
+        last = page[-1].created_at
+        seen = sum(memory.created_at == last for memory in page) + (seen if last == instant else 0)
+        instant = last
+        since = {"gte": last}
 
 
 @contextmanager

@@ -139,8 +139,10 @@ def text_of(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     text, title = row.get("text"), row.get("title")
     if not isinstance(text, str):
         raise InvalidInput("has neither summary nor text", field=where)
+    if not isinstance(title, str | None):
+        raise InvalidInput("is not a text", field=f"{where}, title", value=repr(title))
     if title:
-        return {"summary": str(title), "content": text}
+        return {"summary": title, "content": text}
     if len(text) > _SUMMARY_CHARS:
         return {"summary": text[:_SUMMARY_CHARS], "content": text}
     return {"summary": text}

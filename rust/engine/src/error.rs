@@ -16,8 +16,13 @@ pub enum EngineError {
     #[error("there is no memory {0} in this context")]
     NotFound(MemoryId),
     /// An outside writer may not overwrite a trusted key.
-    #[error("the key {0:?} names a trusted memory, which an outside source may not overwrite")]
-    KeyTaken(String),
+    #[error("the key {key:?} names a trusted memory, which an outside source may not overwrite")]
+    KeyTaken {
+        /// The argument that names the memory.
+        field: String,
+        /// Its key, or its id when it has none.
+        key: String,
+    },
     /// The engine was closed.
     #[error("the store was closed")]
     Closed,

@@ -98,6 +98,9 @@ impl Engine {
                 .map(|(at, (draft, embedding, warnings))| {
                     let place = |error| match error {
                         EngineError::Invalid(invalid) => place(at, invalid).into(),
+                        EngineError::KeyTaken { field, key } if !alone => {
+                            EngineError::KeyTaken { field: format!("[{at}].{field}"), key }
+                        }
                         error => error,
                     };
                     let receipt = self.write_draft(writer, &draft, &embedding, door, now).map_err(place)?;
@@ -145,7 +148,7 @@ impl Engine {
             None => memory.row = writer.insert(&memory, door)?,
             Some(old) => {
                 if old.trust_tier > tier {
-                    return Err(EngineError::KeyTaken(old.key.clone().unwrap_or_default()));
+                    return Err(key_taken("key", old));
                 }
                 memory = over(old, memory);
                 writer.replace(&memory, Action::Update, door)?;
@@ -283,6 +286,12 @@ impl Receipt {
     }
 }
 
+/// The refusal to let an outside writer change a trusted memory.
+pub(crate) fn key_taken(field: &str, memory: &Memory) -> EngineError {
+    let key = memory.key.clone().unwrap_or_else(|| memory.memory_id.to_string());
+    EngineError::KeyTaken { field: field.to_owned(), key }
+}
+
 fn wrong_length(dimensions: usize, expected: usize) -> Invalid {
     let problem = format!("has {dimensions} components, the store's embedder has {expected}");
     let advice = "Use the store's embedder, or reindex with the new one";
@@ -378,7 +387,7 @@ fn supersede(
     let old = writer.by_id(context, id)?.filter(|old| old.status.is_recallable() && old.memory_id != by.memory_id);
     let old = old.ok_or(EngineError::NotFound(id))?;
     if old.trust_tier > by.trust_tier {
-        return Err(EngineError::KeyTaken(id.to_string()));
+        return Err(key_taken("supersedes", &old));
     }
     let retired = Memory {
         status: Status::Retired,

@@ -2,7 +2,7 @@
 
 use memkura_model::{Action, Door, Memory, MemoryId, Patch, Timestamp};
 
-use crate::remember::{Embedding, Receipt};
+use crate::remember::{Embedding, Receipt, key_taken};
 use crate::{Engine, EngineError, trust};
 
 impl Engine {
@@ -28,7 +28,7 @@ impl Engine {
             let old =
                 writer.by_id(&context, id)?.filter(|memory| memory.is_visible(now)).ok_or(EngineError::NotFound(id))?;
             if old.trust_tier > door.source_type().tier() {
-                return Err(EngineError::KeyTaken(old.key.unwrap_or_else(|| id.to_string())));
+                return Err(key_taken("memory_id", &old));
             }
             if patch.expected.is_some_and(|expected| expected != old.version) {
                 return Ok(None);

@@ -1,8 +1,10 @@
 //! Dictionaries of fields to drafts, patches, selections and recalls. A name that we do not know is refused.
 
-use memkura_engine::{Legs, ListOrder, Recall, Selection};
+use std::time::Duration;
+
+use memkura_engine::{Durability, Legs, ListOrder, Recall, RecordOptions, Selection};
 use memkura_model::filter::parse;
-use memkura_model::limits::BATCH_MAX;
+use memkura_model::limits::{BATCH_MAX, BUSY_TIMEOUT_SECONDS_MAX};
 use memkura_model::recall::{Curve, Fusion, Weights};
 use memkura_model::{DeliveryMode, Door, Draft, Filter, Invalid, InvalidKind, MemoryId, Metadata, Origin, Patch};
 use pyo3::prelude::*;
@@ -204,6 +206,26 @@ pub fn origin(value: Option<Any<'_, '_>>) -> Result<Origin, Fault> {
     Ok(origin.unwrap_or_default())
 }
 
+/// How a record is opened.
+pub fn record_options(
+    durability: Any<'_, '_>,
+    busy_timeout: Any<'_, '_>,
+    create: Any<'_, '_>,
+) -> Result<RecordOptions, Fault> {
+    const DURABILITIES: &[(&str, Durability)] =
+        &[("power_loss", Durability::PowerLoss), ("process_crash", Durability::ProcessCrash)];
+    let seconds = number(busy_timeout, "busy_timeout")?;
+    if !(0.0..=BUSY_TIMEOUT_SECONDS_MAX).contains(&seconds) {
+        let problem = format!("lies outside 0 to {BUSY_TIMEOUT_SECONDS_MAX} seconds");
+        return Err(Invalid::value("busy_timeout", problem, seconds, "Give seconds").into());
+    }
+    Ok(RecordOptions {
+        durability: choice(durability, "durability", DURABILITIES)?,
+        busy_timeout: Duration::from_secs_f64(seconds),
+        create: truth(create, "create")?,
+    })
+}
+
 /// A count of at least 0.
 pub fn count(value: Any<'_, '_>, field: &str) -> Result<usize, Fault> {
     let wrong = || Invalid::value(field, "is not a whole number of at least 0", value, "Give 0 or more");
@@ -294,7 +316,8 @@ fn optional<T>(value: Any<'_, '_>, read: impl FnOnce(Any<'_, '_>) -> Result<T, F
     if value.is_none() { Ok(None) } else { read(value).map(Some) }
 }
 
-fn truth(value: Any<'_, '_>, field: &str) -> Result<bool, Fault> {
+/// A switch.
+pub fn truth(value: Any<'_, '_>, field: &str) -> Result<bool, Fault> {
     Ok(value
         .extract::<bool>()
         .map_err(|_| Invalid::value(field, "is not True or False", value, "Give True or False"))?)
@@ -341,8 +364,8 @@ fn ids(value: Any<'_, '_>, field: &str) -> Result<Vec<MemoryId>, Fault> {
 }
 
 fn choice<T: Copy>(value: Any<'_, '_>, field: &str, choices: &[(&str, T)]) -> Result<T, Fault> {
-    let given = name(value, field)?;
-    let found = choices.iter().find(|(name, _)| *name == given);
+    let given = value.extract::<String>().ok();
+    let found = choices.iter().find(|(name, _)| given.as_deref() == Some(name));
     let advice = || format!("Use one of {}", choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
-    Ok(found.map(|(_, choice)| *choice).ok_or_else(|| Invalid::value(field, "is not known", &given, advice()))?)
+    Ok(found.map(|(_, choice)| *choice).ok_or_else(|| Invalid::value(field, "is not known", value, advice()))?)
 }

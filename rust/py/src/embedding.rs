@@ -6,7 +6,7 @@ use memkura_model::limits::{CHUNKS_MAX, DIMENSIONS_MAX};
 use memkura_model::{Invalid, InvalidKind};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PySet, PyString, PyTuple};
 
 use crate::error::{Fault, guarded};
 
@@ -24,9 +24,9 @@ pub fn rows(value: &Bound<'_, PyAny>) -> Result<Rows, Fault> {
     let mut parts = Vec::new();
     let mut values = Vec::new();
     for part in bounded(value, CHUNKS_MAX.max(DIMENSIONS_MAX))? {
-        match part.extract::<f32>() {
-            Ok(number) => values.push(number),
-            Err(_) => parts.push(vector(&part)?),
+        match number(&part)? {
+            Some(number) => values.push(number),
+            None => parts.push(vector(&part)?),
         }
     }
     if parts.is_empty() {
@@ -45,10 +45,27 @@ fn vector(value: &Bound<'_, PyAny>) -> Result<Vec<f32>, Fault> {
         return if rows.values.len() == rows.width { Ok(rows.values) } else { Err(wrong(value)) };
     }
     let numbers = bounded(value, DIMENSIONS_MAX)?;
-    numbers.iter().map(|number| number.extract::<f32>().map_err(|_| wrong(value))).collect()
+    numbers.iter().map(|part| number(part)?.ok_or_else(|| wrong(value))).collect()
+}
+
+/// A component; `None` when it is no single number. Truth values and complex numbers convert to floats, but mean none.
+fn number(value: &Bound<'_, PyAny>) -> Result<Option<f32>, Fault> {
+    if !value.is_exact_instance_of::<PyFloat>() {
+        let kind = value.get_type().name()?;
+        let kind = kind.to_str()?;
+        if kind.starts_with("bool") || kind.starts_with("complex") {
+            return Err(wrong(value));
+        }
+    }
+    Ok(value.extract::<f32>().ok())
 }
 
 fn one_buffer(value: &Bound<'_, PyAny>) -> Result<Option<Rows>, Fault> {
+    if let Some(mask) = value.getattr_opt("mask")?
+        && mask.call_method0("any")?.is_truthy()?
+    {
+        return Err(not_a_vector("has masked components", "an array with a mask"));
+    }
     match buffer::<f32>(value, |float| float)? {
         Some(rows) => Ok(Some(rows)),
         None => buffer::<f64>(value, |float| float as f32),
@@ -56,9 +73,15 @@ fn one_buffer(value: &Bound<'_, PyAny>) -> Result<Option<Rows>, Fault> {
 }
 
 /// The items of a sequence, at most `max`: neither its own word for its length nor an endless one is trusted. A text is
-/// a sequence of texts without end, and bytes are no numbers.
+/// a sequence of texts without end, bytes are no numbers, and sets and dictionaries have no order of components.
 fn bounded<'py>(value: &Bound<'py, PyAny>, max: usize) -> Result<Vec<Bound<'py, PyAny>>, Fault> {
-    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+    let has_no_components = value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyByteArray>()
+        || value.is_instance_of::<PySet>()
+        || value.is_instance_of::<PyFrozenSet>()
+        || value.is_instance_of::<PyDict>();
+    if has_no_components {
         return Err(wrong(value));
     }
     let mut items = Vec::new();
@@ -90,22 +113,27 @@ pub fn query(value: &Bound<'_, PyAny>) -> Result<Vec<f32>, Fault> {
 
 fn buffer<T: Element>(value: &Bound<'_, PyAny>, float: impl Fn(T) -> f32) -> Result<Option<Rows>, Fault> {
     let Ok(buffer) = PyBuffer::<T>::get(value) else { return Ok(None) };
+    // Of another byte order than ours: its items, read one by one, are numbers all the same.
+    if matches!(buffer.format().to_bytes().first(), Some(b'>' | b'!')) == cfg!(target_endian = "little") {
+        return Ok(None);
+    }
     let width = match buffer.shape() {
         [width] | [_, width] => *width,
-        _ => return Err(wrong(value)),
+        shape => {
+            let shape = PyTuple::new(value.py(), shape)?;
+            return Err(not_a_vector("has the wrong shape", shape));
+        }
     };
     Ok(Some(Rows { width, values: buffer.to_vec(value.py())?.into_iter().map(float).collect() }))
 }
 
 fn wrong(value: &Bound<'_, PyAny>) -> Fault {
-    Invalid::new(
-        InvalidKind::Vector,
-        "embedding",
-        "is no vector",
-        value.get_type(),
-        "Give a sequence or buffer of floats, or several of them",
-    )
-    .into()
+    not_a_vector("is no vector", value.get_type())
+}
+
+fn not_a_vector(problem: &str, value: impl std::fmt::Display) -> Fault {
+    let advice = "Give a sequence or buffer of floats, or several of them";
+    Invalid::new(InvalidKind::Vector, "embedding", problem, value, advice).into()
 }
 
 /// What an embedder made of a document, as Python passes it: its vectors, why there are none, and the embedder's id.

@@ -1,17 +1,15 @@
 //! `memkura._core.Engine`: each method reads its arguments, lets go of the interpreter, calls one verb, converts the answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use memkura_engine::{
-    Durability, Embedding, Engine, EngineError, History, OpenOptions, Page, RecordOptions, ReindexProgress,
-};
-use memkura_model::limits::BUSY_TIMEOUT_SECONDS_MAX;
+use memkura_engine::{Embedding, Engine, EngineError, History, OpenOptions, Page, ReindexProgress};
 use memkura_model::{Invalid, MemoryId, Patch, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::arguments::{self, RecallArguments, count, door, draft, filter, id, order, origin, patch, selection};
+use crate::arguments::{
+    self, RecallArguments, count, door, draft, filter, id, order, origin, patch, record_options, selection, truth,
+};
 use crate::embedding::Embedded;
 use crate::error::{Fault, guarded};
 use crate::memory::{PyHit, PyMemory, PyReceipt, explained, fields, plan};
@@ -45,35 +43,18 @@ impl PyEngine {
 #[pymethods]
 impl PyEngine {
     #[staticmethod]
-    #[pyo3(signature = (path, *, clock = None, durability = "power_loss", busy_timeout = 30.0, create = true, embedder = None))]
+    #[pyo3(signature = (path, *, durability, busy_timeout, create, clock = None, embedder = None))]
     fn open(
         py: Python<'_>,
         path: &str,
+        durability: Any<'_, '_>,
+        busy_timeout: Any<'_, '_>,
+        create: Any<'_, '_>,
         clock: Option<Py<PyAny>>,
-        durability: &str,
-        busy_timeout: f64,
-        create: bool,
         embedder: Option<(String, usize)>,
     ) -> PyResult<Self> {
         guarded(py, || {
-            let durability = match durability {
-                "power_loss" => Durability::PowerLoss,
-                "process_crash" => Durability::ProcessCrash,
-                _ => {
-                    return Err(Invalid::value(
-                        "durability",
-                        "is not known",
-                        durability,
-                        "Use power_loss or process_crash",
-                    )
-                    .into());
-                }
-            };
-            if !(0.0..=BUSY_TIMEOUT_SECONDS_MAX).contains(&busy_timeout) {
-                let problem = format!("lies outside 0 to {BUSY_TIMEOUT_SECONDS_MAX} seconds");
-                return Err(Invalid::value("busy_timeout", problem, busy_timeout, "Give seconds").into());
-            }
-            let record = RecordOptions { durability, busy_timeout: Duration::from_secs_f64(busy_timeout), create };
+            let record = record_options(durability, busy_timeout, create)?;
             let now = clock::now(py, clock.as_ref())?;
             let engine = py.detach(|| Engine::open(path, OpenOptions { record, embedder }, now))?;
             Ok(Self { engine, clock })
@@ -168,18 +149,19 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (context_id, *, memory_ids = None, filters = None, everything = false, purge = false))]
+    #[pyo3(signature = (context_id, *, memory_ids = None, filters = None, everything, purge))]
     fn forget(
         &self,
         py: Python<'_>,
         context_id: Any<'_, '_>,
         memory_ids: Option<Any<'_, '_>>,
         filters: Option<Any<'_, '_>>,
-        everything: bool,
-        purge: bool,
+        everything: Any<'_, '_>,
+        purge: Any<'_, '_>,
     ) -> PyResult<Vec<String>> {
         guarded(py, || {
             let now = self.now(py)?;
+            let (everything, purge) = (truth(everything, "everything")?, truth(purge, "purge")?);
             let context = name(context_id, "context_id")?;
             let selection = selection(memory_ids, filters, everything)?;
             let forgotten = self.detached(py, |engine| engine.forget(&context, &selection, purge, now))?;
@@ -223,7 +205,7 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (context_id, *, filters = None, limit = None, offset = None, order = None, descending = false))]
+    #[pyo3(signature = (context_id, *, filters = None, limit = None, offset = None, order = None, descending))]
     #[expect(clippy::too_many_arguments, reason = "the verb's own fields")]
     fn list(
         &self,
@@ -233,7 +215,7 @@ impl PyEngine {
         limit: Option<Any<'_, '_>>,
         offset: Option<Any<'_, '_>>,
         order: Option<Any<'_, '_>>,
-        descending: bool,
+        descending: Any<'_, '_>,
     ) -> PyResult<Vec<PyMemory>> {
         guarded(py, || {
             let now = self.now(py)?;
@@ -241,6 +223,7 @@ impl PyEngine {
             let filter = filter(filters)?;
             let limit = limit.map_or(Ok(100), |value| count(value, "limit"))?;
             let offset = offset.map_or(Ok(0), |value| count(value, "offset"))?;
+            let descending = truth(descending, "descending")?;
             let page = Page { limit, offset, order: self::order(order)?, descending };
             let memories = self.detached(py, |engine| engine.list(&context, &filter, page, now))?;
             Ok(memories.into_iter().map(PyMemory).collect())

@@ -67,11 +67,11 @@ fn exception(py: Python<'_>, error: &EngineError) -> PyErr {
             Some(&id.to_string()),
             "Check the id and the context",
         ),
-        EngineError::KeyTaken(key) => raised(
+        EngineError::KeyTaken { field, key } => raised(
             py,
             "KeyTaken",
             "names a trusted memory, which an outside source may not change",
-            Some("key"),
+            Some(field),
             Some(key),
             "Let a person make the change",
         ),

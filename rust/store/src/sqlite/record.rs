@@ -56,6 +56,9 @@ impl Record {
     /// # Errors
     /// As [`Record::open`].
     pub fn open_at(path: &str, options: Options, now: Timestamp) -> Result<Self, StoreError> {
+        if path.is_empty() {
+            return Err(StoreError::NotAStore("the path is empty".to_owned()));
+        }
         let place = if path == ":memory:" {
             Place::Memory(format!("memkura-{}", migrate::random_name::<8>()?))
         } else {

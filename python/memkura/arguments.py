@@ -1,0 +1,64 @@
+"""Arguments that our own Python uses before the core sees them: read, or refused by name."""
+
+from __future__ import annotations
+
+import operator
+import os
+import reprlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from memkura.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def count(value: object, field: str, *, least: int = 0) -> int:
+    """`value` as a whole number of at least `least`; ``True`` is none."""
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise _refused(f"is not a whole number of at least {least}", field, value, f"Give {least} or more")
+    return number
+
+
+def text(value: object, field: str) -> str:
+    """`value`, a text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise _refused("is not a text", field, value, "Give a str")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _refused("holds half a surrogate pair", field, value, "Mend the text") from None
+    return value
+
+
+def path(value: object) -> str:
+    """The path that a ``str``, ``bytes`` or ``os.PathLike`` names."""
+    try:
+        named = os.fsdecode(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise _refused("is no path", "path", value, 'Give a str or a pathlib.Path, or ":memory:"') from None
+    if not named:
+        raise _refused("is empty", "path", value, 'Name the store\'s folder, or ":memory:"')
+    return text(named, "path")
+
+
+def items(value: object, field: str) -> Iterator[Any]:
+    """An iterator over `value`."""
+    if not isinstance(value, Iterable):
+        raise _refused("is no list, and nothing else to go through", field, value, "Give a list or an iterator")
+    return iter(value)
+
+
+def hook(value: object, field: str, call: str) -> None:
+    """Refuses what is neither ``None`` nor callable; `call` is how it would be called."""
+    if value is not None and not callable(value):
+        raise _refused("is not callable", field, value, f"Give a callable {call}")
+
+
+def _refused(problem: str, field: str, value: object, advice: str) -> InvalidInput:
+    return InvalidInput(problem, field=field, value=reprlib.repr(value), advice=advice)
