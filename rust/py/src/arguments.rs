@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::embedding;
-use crate::error::Fault;
+use crate::error::{Fault, guarded};
 use crate::values::{Use, instant, mended, name, object};
 
 type Any<'a, 'py> = &'a Bound<'py, PyAny>;
@@ -80,6 +80,17 @@ pub fn patch(fields: &Bound<'_, PyAny>) -> Result<(Patch, Vec<String>), Fault> {
         }
     }
     Ok((patch, warnings))
+}
+
+/// Refuses drafts that could not be remembered, before their vectors are made.
+#[pyfunction]
+pub fn check_drafts(py: Python<'_>, drafts: &Bound<'_, PyAny>) -> PyResult<()> {
+    guarded(py, || {
+        for (at, fields) in drafts.try_iter()?.enumerate() {
+            draft(&fields?).and_then(|(draft, _)| Ok(draft.check()?)).map_err(|fault| fault.in_item(at))?;
+        }
+        Ok(())
+    })
 }
 
 /// What a recall asks besides its words and vector.

@@ -111,10 +111,7 @@ impl PyEngine {
             let mut batch = Vec::new();
             let mut mended = Vec::new();
             for (at, fields) in drafts.try_iter()?.enumerate() {
-                let place = |fault: Fault| match fault {
-                    Fault::Engine(EngineError::Invalid(invalid)) => invalid.in_item(at).into(),
-                    fault => fault,
-                };
+                let place = |fault: Fault| fault.in_item(at);
                 let (draft, warnings) = draft(&fields?).map_err(place)?;
                 let embedding = embedding::document(embedded.next().unwrap_or_default()).map_err(place)?;
                 batch.push((draft, embedding));

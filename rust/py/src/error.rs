@@ -16,6 +16,16 @@ pub enum Fault {
     Python(PyErr),
 }
 
+impl Fault {
+    /// The same fault in the item at `at` of several.
+    pub fn in_item(self, at: usize) -> Self {
+        match self {
+            Self::Engine(EngineError::Invalid(invalid)) => invalid.in_item(at).into(),
+            fault => fault,
+        }
+    }
+}
+
 impl From<EngineError> for Fault {
     fn from(error: EngineError) -> Self {
         Self::Engine(error)

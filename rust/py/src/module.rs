@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::check_drafts;
 use crate::embedding::{embedding_text, split_for_embedding, vector_problem};
 use crate::engine::PyEngine;
 use crate::memory::{PyHit, PyMemory, PyReceipt};
@@ -35,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyReceipt>()?;
     module.add_function(wrap_pyfunction!(build_info, module)?)?;
     module.add_function(wrap_pyfunction!(limits, module)?)?;
+    module.add_function(wrap_pyfunction!(check_drafts, module)?)?;
     module.add_function(wrap_pyfunction!(embedding_text, module)?)?;
     module.add_function(wrap_pyfunction!(split_for_embedding, module)?)?;
     module.add_function(wrap_pyfunction!(vector_problem, module)?)?;
