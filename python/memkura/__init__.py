@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memkura.aio import AsyncContext, AsyncEngine, open_async
     from memkura.context import Context
     from memkura.embedders import Embedder
-    from memkura.engine import Engine, build_info
+    from memkura.engine import Engine, build_info, restore
     from memkura.engine import open as open  # noqa: A004 - the verb of this package is `memkura.open`
     from memkura.errors import (
         EmbedderError,
@@ -45,19 +45,20 @@ if TYPE_CHECKING:
         StoreClosed,
         StoreError,
         StoreFailed,
+        StoreTampered,
         TextRepaired,
         TextTooLong,
         UnknownField,
     )
     from memkura.hits import Hits
-    from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
+    from memkura.records import EmbedderInfo, Health, ReindexReport, Remembered, Stats
 
 _HOMES = {
     "_core": ("Hit", "Memory"),
     "aio": ("AsyncContext", "AsyncEngine", "open_async"),
     "context": ("Context",),
     "embedders": ("Embedder",),
-    "engine": ("Engine", "build_info", "open"),
+    "engine": ("Engine", "build_info", "open", "restore"),
     "errors": (
         "EmbedderError",
         "EmbedderFailed",
@@ -79,12 +80,13 @@ _HOMES = {
         "StoreClosed",
         "StoreError",
         "StoreFailed",
+        "StoreTampered",
         "TextRepaired",
         "TextTooLong",
         "UnknownField",
     ),
     "hits": ("Hits",),
-    "records": ("EmbedderInfo", "ReindexReport", "Remembered", "Stats"),
+    "records": ("EmbedderInfo", "Health", "ReindexReport", "Remembered", "Stats"),
 }
 _MODULES = ("aio", "embedders", "errors", "evaluation", "testing")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -101,6 +103,7 @@ __all__ = [
     "EmbedderUnavailable",
     "EmptyQuery",
     "Engine",
+    "Health",
     "Hit",
     "Hits",
     "InternalError",
@@ -123,11 +126,13 @@ __all__ = [
     "StoreClosed",
     "StoreError",
     "StoreFailed",
+    "StoreTampered",
     "TextRepaired",
     "TextTooLong",
     "UnknownField",
     "build_info",
     "open_async",
+    "restore",
 ]
 
 

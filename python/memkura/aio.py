@@ -84,6 +84,9 @@ class AsyncEngine:
     contexts = _awaited(sync.Engine.contexts)
     maintain = _awaited(sync.Engine.maintain)
     compact = _awaited(sync.Engine.compact)
+    backup = _awaited(sync.Engine.backup)
+    verify = _awaited(sync.Engine.verify)
+    doctor = _awaited(sync.Engine.doctor)
     stats = _awaited(sync.Engine.stats)
     close = _awaited(sync.Engine.close)
 

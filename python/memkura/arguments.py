@@ -36,15 +36,15 @@ def text(value: object, field: str) -> str:
     return value
 
 
-def path(value: object) -> str:
+def path(value: object, field: str = "path") -> str:
     """The path that a ``str``, ``bytes`` or ``os.PathLike`` names."""
     try:
         named = os.fsdecode(value)  # type: ignore[arg-type]
     except TypeError:
-        raise _refused("is no path", "path", value, 'Give a str or a pathlib.Path, or ":memory:"') from None
+        raise _refused("is no path", field, value, "Give a str or a pathlib.Path") from None
     if not named:
-        raise _refused("is empty", "path", value, 'Name the store\'s folder, or ":memory:"')
-    return text(named, "path")
+        raise _refused("is empty", field, value, "Give a str or a pathlib.Path")
+    return text(named, field)
 
 
 def items(value: object, field: str) -> Iterator[Any]:

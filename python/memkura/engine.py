@@ -13,7 +13,7 @@ from memkura import _core, arguments, forking, reindexing
 from memkura.binding import Binding
 from memkura.errors import EmbedderFailed, InvalidInput, LimitExceeded, TextRepaired
 from memkura.hits import Hits
-from memkura.records import EmbedderInfo, ReindexReport, Remembered, Stats
+from memkura.records import EmbedderInfo, Health, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
 from memkura.vectors import Embedded
 
@@ -91,6 +91,22 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         1
     """
     return Engine(path, embedder, clock, durability=durability, busy_timeout=busy_timeout, create=create)
+
+
+def restore(backup: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Makes a store of a file that :meth:`Engine.backup` wrote. What is there already is never overwritten.
+
+    Args:
+        backup: the file.
+        path: the store's folder, which is not there yet or is empty.
+
+    Raises:
+        NotAStore: the file is no whole backup of a store, or the folder holds other things.
+        SchemaTooNew: a newer memkura wrote it.
+        StoreTampered: somebody changed what its database does.
+        StoreError: there is a store at `path`.
+    """
+    _core.restore(arguments.path(backup, "backup"), arguments.path(path))
 
 
 def build_info() -> dict[str, str]:
@@ -601,6 +617,39 @@ class Engine:
             embedded, reasons = reindexing.fill_in(self._core, self._bound.vectors)
             not_embedded = sum(reasons.values())
         return {**self._core.maintain(), "embedded": embedded, "not_embedded": not_embedded}
+
+    def backup(self, destination: str | os.PathLike[str]) -> None:
+        """Writes the whole store, as it is at this moment, into one new file, while others go on writing.
+
+        The file is for its owner alone (0600), and there when it is complete and durable. :func:`memkura.restore` makes
+        a store of it.
+
+        Args:
+            destination: where nothing is yet.
+
+        Raises:
+            StoreError: something is there already, or the file cannot be written.
+            StorageFull: there is no room for it.
+        """
+        self._core.back_up(arguments.path(destination, "destination"))
+
+    def verify(self) -> builtins.list[str]:
+        """What is wrong with the record, as far as its database can tell: nothing in a sound one. Reads all of it.
+
+        Raises:
+            NotAStore: the record is damaged so much that it cannot be read.
+            StoreTampered: somebody changed what the database does.
+        """
+        return self._core.verify()
+
+    def doctor(self) -> Health:
+        """Examines the store: its record, and every index against one made afresh. Reads all of it; changes nothing.
+
+        Raises:
+            NotAStore: the record is damaged so much that it cannot be read.
+            StoreTampered: somebody changed what the database does.
+        """
+        return Health.of(self._core.examine(), self.stats())
 
     def compact(self) -> dict[str, Any]:
         """Gives room back to the disk, and removes the last bytes of what was purged. Returns figures by name."""

@@ -114,6 +114,10 @@ class NotAStore(StoreError):
     """The path holds something that is not a memkura store."""
 
 
+class StoreTampered(StoreError):
+    """The store's database was changed by something else: a trigger, view, index or table is not as we make it."""
+
+
 class SchemaTooNew(StoreError):
     """A newer memkura wrote this store. Upgrade memkura; nothing was touched."""
 

@@ -186,6 +186,60 @@ class Stats:
         return rich_table(("figure", "value"), self._rows())
 
 
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How sound a store was found.
+
+    Attributes:
+        problems: what is wrong with the record; a sound one has none.
+        drift: memories that an index shows otherwise than the record does; 0 in a sound store.
+        compared: memories that were compared.
+        stats: what the store holds.
+        degraded: what is not as it could be, by word, with what to do about it.
+    """
+
+    problems: tuple[str, ...]
+    drift: int
+    compared: int
+    stats: Stats
+    degraded: Mapping[str, str]
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any], stats: Stats) -> Health:
+        """The public form of what the engine found."""
+        return cls(tuple(found["problems"]), found["drift"], found["compared"], stats, _degraded(stats))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the record has no problem and every index shows what it says."""
+        return not self.problems and not self.drift
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as a plain dictionary, ready for JSON."""
+        return {
+            "problems": list(self.problems),
+            "drift": self.drift,
+            "compared": self.compared,
+            "stats": self.stats.as_dict(),
+            "degraded": dict(self.degraded),
+        }
+
+
+def _degraded(stats: Stats) -> dict[str, str]:
+    """Words for what is not as it should be. Text alone, when nothing else was asked for, is as it should be."""
+    found = {}
+    state = stats.embedder.state
+    if state == "changed":
+        found["vector:embedder_changed"] = (
+            "the store holds another embedder's vectors; run memkura reindex, or open it with that one"
+        )
+    if state == "failing":
+        found["vector:embedder_failed"] = "the embedder does not work; memories are kept and found by text"
+    if stats.unembedded and state not in {"off", "changed"}:
+        found["vector:unembedded"] = f"{stats.unembedded:,} memories wait for their vectors; run memkura maintain"
+    return found
+
+
 def _count(value: object) -> int:
     """A figure, or the size of the list in its place."""
     if isinstance(value, int):

@@ -30,6 +30,10 @@ _HOMES = {
     "doctor": ("health", "doctor"),
     "maintain": ("upkeep", "maintain"),
     "reindex": ("upkeep", "reindex"),
+    "compact": ("upkeep", "compact"),
+    "verify": ("health", "verify"),
+    "backup": ("upkeep", "backup"),
+    "restore": ("upkeep", "restore"),
     "eval": ("measure", "evaluate"),
 }
 

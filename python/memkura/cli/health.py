@@ -30,35 +30,41 @@ def stats(path: str, context_id: str | None, embedder: str, *, as_json: bool) ->
 @options.embedder
 @options.as_json
 def doctor(path: str, embedder: str, *, as_json: bool) -> None:
-    """Check the store and say what is off, and how to mend it."""
+    """Check the record and every index, and say what is off and how to mend it. Changes nothing."""
     with options.open_store(path, embedder) as engine:
-        figures = engine.stats()
+        health = engine.doctor()
         info = engine.embedder
         versions = {"python": platform.python_version(), **engine.build_info()}
-    degraded = _degraded(info.state, figures.unembedded)
     if as_json:
-        screen.say_json({"versions": versions, "stats": figures.as_dict(), "degraded": degraded})
+        screen.say_json({"versions": versions, **health.as_dict()})
     else:
         screen.pairs(sorted(versions.items()))
         screen.say()
-        screen.pairs([(name, value) for name, value in figures.as_dict().items() if name != "embedder"])
+        figures = {**health.stats.as_dict(), "compared": health.compared, "drift": health.drift}
+        screen.pairs([(name, value) for name, value in figures.items() if name != "embedder"])
         screen.say()
         screen.say(info.note)
-        for word, advice in degraded.items():
+        for problem in health.problems:
+            screen.say(f"problem: {problem}")
+        for word, advice in health.degraded.items():
             screen.say(f"degraded: {word}: {advice}")
-    if degraded:
+    if not health.is_sound:
+        click.get_current_context().exit(exits.STORE_TROUBLE)
+    if health.degraded:
         click.get_current_context().exit(exits.DEGRADED)
 
 
-def _degraded(state: str, unembedded: int) -> dict[str, str]:
-    """Words for what is not as it should be. Text alone, when nothing else was asked for, is as it should be."""
-    found = {}
-    if state == "changed":
-        found["vector:embedder_changed"] = (
-            "the store holds another embedder's vectors; run memkura reindex, or open it with that one"
-        )
-    if state == "failing":
-        found["vector:embedder_failed"] = "the embedder does not work; memories are kept and found by text"
-    if unembedded and state not in {"off", "changed"}:
-        found["vector:unembedded"] = f"{unembedded:,} memories wait for their vectors; run memkura maintain"
-    return found
+@click.command(epilog=exits.HELP)
+@options.store
+@options.as_json
+def verify(path: str, *, as_json: bool) -> None:
+    """Check the record alone: every page, every index of its database, every reference."""
+    with options.open_store(path, "none") as engine:
+        problems = engine.verify()
+    if as_json:
+        screen.say_json({"problems": problems})
+    else:
+        for problem in problems or ["nothing is wrong"]:
+            screen.say(problem)
+    if problems:
+        click.get_current_context().exit(exits.STORE_TROUBLE)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, RwLock};
 
-use memkura_index::Partition;
+use memkura_index::{Partition, Sealed};
 use memkura_model::{Context, Memory};
 use memkura_store::{Embedder, EmbedderState, Reader};
 
@@ -48,15 +48,21 @@ impl Engine {
         if let Some(loaded) = read(&self.partitions).get(&context.number) {
             return Ok(Arc::clone(loaded));
         }
-        let loaded = Arc::new(self.load(context, following.bound.as_ref())?);
+        let sealed = self.open_sealed(context);
+        let loaded = Arc::new(self.load(context, following.bound.as_ref(), sealed)?);
         write(&self.partitions).insert(context.number, Arc::clone(&loaded));
         self.note_if_due(&read(&loaded.partition));
         self.seal_soon();
         Ok(loaded)
     }
 
-    fn load(&self, context: &Context, bound: Option<&Embedder>) -> Result<Loaded, EngineError> {
-        let sealed = self.open_sealed(context);
+    /// An index made from the record, and from `sealed` as far as that holds what the record does.
+    pub(crate) fn load(
+        &self,
+        context: &Context,
+        bound: Option<&Embedder>,
+        sealed: Option<Sealed>,
+    ) -> Result<Loaded, EngineError> {
         let mut partition = Partition::new(bound.map(|embedder| embedder.dimensions), sealed);
         let position = self.record.read(|reader| {
             let mut vectors = vectors_of(reader, context, bound)?;

@@ -3,7 +3,7 @@
 //! Ordinals are dense and stand in the order of row numbers, whatever the partition went through, so that a tie broken
 //! by ordinal is broken alike in an index that grew and in one that was just built (I3).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memkura_model::{Filter, Memory, MemoryId, Timestamp};
 use roaring::RoaringBitmap;
@@ -35,7 +35,7 @@ pub struct Partition {
 }
 
 /// What ordering and checking need to know of a memory without reading the record.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Column {
     pub row: i64,
     pub memory_id: MemoryId,
@@ -195,6 +195,29 @@ impl Partition {
         self.text_parts() == (0, self.len())
     }
 
+    /// The rows that two indexes of one context show differently: there or not, what orders them, their words, and
+    /// whether and by what they are found in the vector leg.
+    ///
+    /// # Errors
+    /// When a sealed part cannot be read.
+    pub fn differences(&self, other: &Self) -> Result<BTreeSet<i64>, IndexError> {
+        let (ours, theirs) = (self.shown()?, other.shown()?);
+        let rows = ours.keys().chain(theirs.keys());
+        Ok(rows.filter(|row| ours.get(row) != theirs.get(row)).copied().collect())
+    }
+
+    fn shown(&self) -> Result<BTreeMap<i64, Shown<'_>>, IndexError> {
+        let texts = self.text.extract(&self.live)?.into_iter().map(|(ordinal, text)| {
+            let column = &self.columns[ordinal as usize];
+            let vectors = self.vectors.as_ref().and_then(|vectors| vectors.rows_of(ordinal));
+            let mut terms = text.terms;
+            terms.sort_unstable();
+            let is_superseded = self.superseded.contains(ordinal);
+            (column.row, Shown { column, is_superseded, length: text.length, terms, vectors })
+        });
+        Ok(texts.collect())
+    }
+
     /// Every live text as it was analysed, ready for [`Sealed::write`], which takes long and needs no lock.
     ///
     /// # Errors
@@ -277,6 +300,16 @@ impl Partition {
             None => {}
         }
     }
+}
+
+/// All that a search sees of a row.
+#[derive(PartialEq)]
+struct Shown<'a> {
+    column: &'a Column,
+    is_superseded: bool,
+    length: u32,
+    terms: Vec<(String, u32)>,
+    vectors: Option<&'a [f32]>,
 }
 
 /// What `list` orders by.

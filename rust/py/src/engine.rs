@@ -1,5 +1,6 @@
 //! `memkura._core.Engine`: each method reads its arguments, lets go of the interpreter, calls one verb, converts the answer.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use memkura_engine::{Embedding, Engine, EngineError, History, OpenOptions, Page, ReindexProgress};
@@ -407,6 +408,25 @@ impl PyEngine {
         guarded(py, || {
             let progress = self.detached(py, Engine::finish_reindex)?;
             Ok(progress.map(|progress| progress_report(py, &progress)).transpose()?)
+        })
+    }
+
+    fn back_up(&self, py: Python<'_>, destination: &str) -> PyResult<()> {
+        guarded(py, || self.detached(py, |engine| engine.back_up(Path::new(destination))))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        guarded(py, || self.detached(py, Engine::verify))
+    }
+
+    fn examine<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guarded(py, || {
+            let health = self.detached(py, Engine::examine)?;
+            let out = PyDict::new(py);
+            out.set_item("problems", health.problems)?;
+            out.set_item("drift", health.drift)?;
+            out.set_item("compared", health.compared)?;
+            Ok(out)
         })
     }
 

@@ -117,6 +117,8 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
         Store::Full => ("StorageFull", "Nothing was written; free some room and try again"),
         Store::Failed(_) => ("StoreFailed", "Close the store and open it again; what was acknowledged before is kept"),
         Store::NotAStore(_) => ("NotAStore", "Give the path of a memkura store, or of a folder that is not there yet"),
+        Store::InTheWay(_) => ("StoreError", "Name a place where nothing is; nothing is ever overwritten"),
+        Store::Tampered(_) => ("StoreTampered", "Do not use this file; restore a backup, or ask where it came from"),
         Store::SchemaTooNew { .. } => ("SchemaTooNew", "Upgrade memkura; nothing was touched"),
         Store::Missing(_) => ("NotAStore", "Check the path, or open with create=True"),
         _ => ("StoreError", ""),

@@ -1,11 +1,15 @@
 //! What `memkura._core` holds.
 
+use std::path::Path;
+
+use memkura_engine::EngineError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::check_drafts;
 use crate::embedding::{embedding_text, split_for_embedding, vector_problem};
 use crate::engine::PyEngine;
+use crate::error::guarded;
 use crate::memory::{PyHit, PyMemory, PyReceipt};
 
 /// Versions and kernels of this build.
@@ -28,6 +32,14 @@ fn limits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(limits)
 }
 
+/// Makes a store folder from a backup.
+#[pyfunction]
+fn restore(py: Python<'_>, backup: &str, path: &str) -> PyResult<()> {
+    guarded(py, || {
+        Ok(py.detach(|| memkura_engine::restore(Path::new(backup), Path::new(path))).map_err(EngineError::from)?)
+    })
+}
+
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyEngine>()?;
@@ -36,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyReceipt>()?;
     module.add_function(wrap_pyfunction!(build_info, module)?)?;
     module.add_function(wrap_pyfunction!(limits, module)?)?;
+    module.add_function(wrap_pyfunction!(restore, module)?)?;
     module.add_function(wrap_pyfunction!(check_drafts, module)?)?;
     module.add_function(wrap_pyfunction!(embedding_text, module)?)?;
     module.add_function(wrap_pyfunction!(split_for_embedding, module)?)?;

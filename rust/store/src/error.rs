@@ -19,6 +19,9 @@ pub enum StoreError {
     /// again.
     #[error("{0}")]
     Failed(String),
+    /// The database's schema has something that no release makes, or lacks something: it did not come from us as it is.
+    #[error("the database's {0} is not as memkura makes it")]
+    Tampered(String),
     /// A newer release wrote the store. Upgrade; nothing was touched.
     #[error("the store has schema version {found}, this build knows up to {known}")]
     SchemaTooNew {
@@ -27,6 +30,9 @@ pub enum StoreError {
         /// The newest version that this build knows.
         known: i64,
     },
+    /// Something is where a new file or store was to be made. Nothing is ever overwritten.
+    #[error("{0} is there already")]
+    InTheWay(String),
     /// There is no store at the path and none was to be created.
     #[error("there is no store at {0}")]
     Missing(String),

@@ -1,5 +1,6 @@
 //! The record in SQLite.
 
+mod backup;
 mod columns;
 mod connection;
 mod embedding;
@@ -10,6 +11,7 @@ mod reader;
 mod record;
 mod writer;
 
+pub use backup::restore;
 pub use connection::{Durability, Options, sqlite_version};
 pub use embedding::{Embedder, EmbedderState, PendingEmbedding};
 pub use reader::{Reader, Revision, Totals, VectorRow};

@@ -90,10 +90,16 @@ impl Vectors {
         self.live.contains(ordinal)
     }
 
+    /// The vectors of `ordinal`, normalised, one after the other.
+    #[must_use]
+    pub fn rows_of(&self, ordinal: u32) -> Option<&[f32]> {
+        self.contains(ordinal).then(|| self.rows.exact(ordinal))
+    }
+
     /// The first vector of `ordinal` as a query: what is like this memory? `None` if it has no vector.
     #[must_use]
     pub fn query_of(&self, ordinal: u32) -> Option<UnitQuery> {
-        let row = self.contains(ordinal).then(|| &self.rows.exact(ordinal)[..self.dim()])?;
+        let row = &self.rows_of(ordinal)?[..self.dim()];
         // What is kept was checked when it came in.
         UnitQuery::new(row, self.dim()).ok()
     }

@@ -53,6 +53,9 @@ pub enum Place {
     Memory(String),
 }
 
+/// The database's name in the store's folder.
+pub const DATABASE: &str = "record.sqlite3";
+
 /// How large the log stays once it was emptied into the database.
 const LOG_BYTES_KEPT: i64 = 4 << 20;
 
@@ -110,15 +113,14 @@ pub fn is_out_of_room(connection: &Connection) -> bool {
 
 /// Makes the folder (0700) and an empty database file (0600) where they are missing.
 pub fn prepare(folder: &Path, create: bool) -> Result<PathBuf, StoreError> {
-    let file = folder.join("record.sqlite3");
+    let file = folder.join(DATABASE);
     if file.exists() {
         return Ok(file);
     }
     if !create {
         return Err(StoreError::Missing(folder.display().to_string()));
     }
-    refuse_foreign(folder)?;
-    make_private_folder(folder)?;
+    prepare_folder(folder)?;
     // SQLite gives its side files the mode of the database file, so this one mode decides them all.
     let mut new = std::fs::OpenOptions::new();
     new.write(true).create(true).truncate(false);
@@ -129,8 +131,17 @@ pub fn prepare(folder: &Path, create: bool) -> Result<PathBuf, StoreError> {
     Ok(file)
 }
 
+/// Makes a folder for a store where there is none. What holds other things is not taken over.
+pub fn prepare_folder(folder: &Path) -> Result<(), StoreError> {
+    refuse_foreign(folder)?;
+    make_private_folder(folder)
+}
+
 /// Makes it durable which files a folder holds. Windows does so by itself.
-fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+pub fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    // A path of one part has an empty parent.
+    #[cfg(unix)]
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     #[cfg(unix)]
     std::fs::File::open(folder)
         .and_then(|folder| folder.sync_all())
@@ -144,7 +155,7 @@ fn refuse_foreign(folder: &Path) -> Result<(), StoreError> {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
             // Another process may have begun to make the store since we looked for it.
-            Some(_) if folder.join("record.sqlite3").exists() => Ok(()),
+            Some(_) if folder.join(DATABASE).exists() => Ok(()),
             Some(_) => {
                 Err(StoreError::NotAStore(format!("{} holds other files and is not a memkura store", folder.display())))
             }
@@ -165,7 +176,5 @@ fn make_private_folder(folder: &Path) -> Result<(), StoreError> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     builder.create(folder).map_err(|error| StoreError::io(format!("creating {}", folder.display()), error))?;
-    // A relative path of one part has an empty parent.
-    let parents = missing.into_iter().filter_map(Path::parent);
-    parents.map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent }).try_for_each(sync_folder)
+    missing.into_iter().filter_map(Path::parent).try_for_each(sync_folder)
 }

@@ -1,5 +1,7 @@
 //! Numbered, permanent steps of the schema. A released step is never edited.
 
+use std::collections::BTreeSet;
+
 use memkura_model::Timestamp;
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -58,7 +60,8 @@ pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<bool, Stor
     Ok(true)
 }
 
-fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
+/// The version of a database that is ours, as it should be, and not newer than this build.
+pub fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -67,7 +70,38 @@ fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
         return Err(not_ours(application));
     }
     refuse_newer(found)?;
+    refuse_tampered(connection, found)?;
     Ok(found)
+}
+
+/// Refuses a database whose schema is not to the letter what the steps up to `version` make: a file may come from a
+/// stranger, and no trigger, view or index of theirs may run. Reading the schema runs nothing.
+fn refuse_tampered(connection: &Connection, version: i64) -> Result<(), StoreError> {
+    let own = Connection::open_in_memory()?;
+    for step in &STEPS[..version as usize] {
+        own.execute_batch(step)?;
+    }
+    let (expected, found) = (objects(&own)?, objects(connection)?);
+    match expected.symmetric_difference(&found).next() {
+        None => Ok(()),
+        Some(Object { kind, name, .. }) => Err(StoreError::Tampered(format!("{kind} {name:?}"))),
+    }
+}
+
+/// Something that a schema defines.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Object {
+    kind: String,
+    name: String,
+    sql: Option<String>,
+}
+
+fn objects(connection: &Connection) -> Result<BTreeSet<Object>, StoreError> {
+    // Statistics that `ANALYZE` leaves behind are data.
+    let schema = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat*'";
+    let mut schema = connection.prepare(schema)?;
+    let objects = schema.query_map([], |row| Ok(Object { kind: row.get(0)?, name: row.get(1)?, sql: row.get(2)? }))?;
+    Ok(objects.collect::<Result<_, _>>()?)
 }
 
 /// `N` random bytes from the system, as hex: a name that nothing else has.

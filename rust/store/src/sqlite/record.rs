@@ -8,6 +8,7 @@ use std::time::Duration;
 use memkura_model::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::backup::problems;
 use super::connection::{Durability, Options, Place, connect, is_out_of_room, prepare};
 use super::guard::Guard;
 use super::log::Log;
@@ -164,17 +165,36 @@ impl Record {
     /// # Errors
     /// Whatever `work` returns, or a failure to begin.
     pub fn read<T, E: From<StoreError>>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T, E>) -> Result<T, E> {
-        let kept = locked(&self.readers).pop();
-        let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
-        let answer = {
+        self.reading(|connection| {
             let transaction = connection.transaction().map_err(StoreError::from)?;
             work(&Reader::new(&transaction))
-        };
+        })
+    }
+
+    /// Lets `work` have a connection for reading.
+    pub(super) fn reading<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let kept = locked(&self.readers).pop();
+        let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
+        let answer = work(&mut connection);
         let mut readers = locked(&self.readers);
         if readers.len() < READERS_KEPT {
             readers.push(connection);
         }
         answer
+    }
+
+    /// What is wrong with the record, as far as SQLite can tell: nothing in a sound one. Reads all of it.
+    ///
+    /// # Errors
+    /// When the record cannot be read at all, or its schema is not ours.
+    pub fn verify(&self) -> Result<Vec<String>, StoreError> {
+        self.reading(|connection| {
+            migrate::checked_version(connection)?;
+            problems(connection)
+        })
     }
 
     /// A number that differs whenever anyone, this process included, has committed in between. About 2 µs.

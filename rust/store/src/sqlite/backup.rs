@@ -1,0 +1,120 @@
+//! One self-contained file from a store, and a store from such a file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::connection::{DATABASE, prepare_folder, sync_folder};
+use super::{Record, migrate};
+use crate::StoreError;
+
+impl Record {
+    /// Writes everything that was committed before into one new file at `destination` (0600), while others go on writing.
+    /// The file appears when it is complete and durable.
+    ///
+    /// # Errors
+    /// When something is at the destination already, or a file cannot be written.
+    pub fn back_up(&self, destination: &Path) -> Result<(), StoreError> {
+        if destination.exists() {
+            return Err(StoreError::InTheWay(destination.display().to_string()));
+        }
+        let aside = Aside::new(destination)?;
+        // As a statement of its own, it reads one moment of the record and makes others wait for nothing.
+        self.reading(|connection| {
+            connection.execute("VACUUM INTO ?1", [aside.path.to_string_lossy()])?;
+            Ok::<_, StoreError>(())
+        })?;
+        aside.publish(destination)
+    }
+}
+
+/// Makes a store folder at `folder` from the backup at `source`.
+///
+/// # Errors
+/// When the folder holds something already, or the file is not a whole backup of a store that this build can read.
+pub fn restore(source: &Path, folder: &Path) -> Result<(), StoreError> {
+    if folder.join(DATABASE).exists() {
+        return Err(StoreError::InTheWay(folder.display().to_string()));
+    }
+    check(source)?;
+    prepare_folder(folder)?;
+    let aside = Aside::new(&folder.join(DATABASE))?;
+    std::fs::copy(source, &aside.path)
+        .map_err(|error| StoreError::io(format!("copying {}", source.display()), error))?;
+    aside.publish(&folder.join(DATABASE))
+}
+
+fn check(source: &Path) -> Result<(), StoreError> {
+    let refused = |why: &str| StoreError::NotAStore(format!("{} {why}", source.display()));
+    if !source.is_file() {
+        return Err(refused("is no file"));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(source, flags)?;
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if mode == "wal" {
+        return Err(refused("is the database of a store, which is not all of it; make a backup of that store"));
+    }
+    if migrate::checked_version(&connection)? == 0 {
+        return Err(refused("is empty"));
+    }
+    match problems(&connection)?.first() {
+        None => Ok(()),
+        Some(problem) => Err(refused(&format!("is damaged: {problem}"))),
+    }
+}
+
+/// What SQLite finds wrong with a database, at most a hundred things.
+pub fn problems(connection: &Connection) -> Result<Vec<String>, StoreError> {
+    let mut check = connection.prepare("PRAGMA integrity_check(100)")?;
+    let found: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut problems: Vec<String> = found.into_iter().filter(|line| line != "ok").collect();
+    let mut check = connection.prepare("PRAGMA foreign_key_check")?;
+    let orphans = check.query_map([], |row| {
+        let (table, of): (String, String) = (row.get(0)?, row.get(2)?);
+        Ok(format!("a row of {table} names a row of {of} that is not there"))
+    })?;
+    problems.extend(orphans.take(100).collect::<Result<Vec<_>, _>>()?);
+    Ok(problems)
+}
+
+/// A file that is being made beside its destination. Removed again unless it is published.
+struct Aside {
+    path: PathBuf,
+}
+
+impl Aside {
+    fn new(destination: &Path) -> Result<Self, StoreError> {
+        let mut name = destination.as_os_str().to_owned();
+        name.push(format!(".{}", migrate::random_name::<8>()?));
+        let path = PathBuf::from(name);
+        let mut new = File::options();
+        new.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
+        new.open(&path).map_err(|error| StoreError::io(format!("creating {}", path.display()), error))?;
+        Ok(Self { path })
+    }
+
+    /// Puts the file, durable and whole, at its destination.
+    fn publish(self, destination: &Path) -> Result<(), StoreError> {
+        let failed = |error| StoreError::io(format!("writing {}", destination.display()), error);
+        // Windows flushes only what may be written to.
+        File::options().write(true).open(&self.path).and_then(|file| file.sync_all()).map_err(failed)?;
+        // Unlike a rename, a link replaces nothing that has come there meanwhile; not every file system has links.
+        match std::fs::hard_link(&self.path, destination) {
+            Err(_) if destination.exists() => Err(StoreError::InTheWay(destination.display().to_string())),
+            Err(_) => std::fs::rename(&self.path, destination).map_err(failed),
+            Ok(()) => Ok(()),
+        }?;
+        sync_folder(destination.parent().unwrap_or(Path::new("")))
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // What cannot be removed is an incomplete copy under a name of its own.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

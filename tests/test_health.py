@@ -1,0 +1,107 @@
+"""Verify and doctor see what is wrong; a store of a stranger runs nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+import memkura
+from memkura import errors
+from memkura.testing import ToyEmbedder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _meddle(store_path: Path, *statements: str) -> None:
+    database = sqlite3.connect(store_path / "record.sqlite3")
+    database.execute("PRAGMA writable_schema = on")
+    with database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+
+
+@pytest.fixture
+def filled(store_path: Path) -> Path:
+    with memkura.open(store_path, embedder=ToyEmbedder()) as engine:
+        engine.remember_many([{"context_id": f"c{at % 3}", "summary": f"memory {at}"} for at in range(60)])
+        engine.forget("c0", filters={"tags": {"exists": False}})
+    return store_path
+
+
+def test_sound_store_is_found_sound(filled: Path) -> None:
+    """DUR-1: drift is 0 in every context, grown, sealed and loaded again."""
+    for _ in range(2):
+        with memkura.open(filled, embedder=ToyEmbedder()) as engine:
+            for change in (lambda: None, lambda: engine.remember("c1", "more"), engine.compact):
+                change()
+                health = engine.doctor()
+                assert health.is_sound
+                assert (health.drift, health.problems, dict(health.degraded)) == (0, (), {})
+                assert health.compared == engine.stats().memories
+            assert engine.verify() == []
+
+
+def test_damage_to_the_record_is_told(filled: Path) -> None:
+    """A row that an index of the database does not have, and one that names a context that is not there."""
+    _meddle(filled, "PRAGMA foreign_keys = off", "UPDATE memory SET context = 99 WHERE row = 5")
+    with memkura.open(filled, embedder=None) as engine:
+        (problem,) = engine.verify()
+        assert "context" in problem
+        assert not engine.doctor().is_sound
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("CREATE TRIGGER evil AFTER INSERT ON memory BEGIN DELETE FROM memory; END", 'trigger "evil"'),
+        ("CREATE VIEW evil AS SELECT * FROM memory", 'view "evil"'),
+        ("CREATE INDEX evil ON memory (lower(summary))", 'index "evil"'),
+        ("CREATE TABLE evil (x)", 'table "evil"'),
+        ("CREATE VIRTUAL TABLE evil USING fts5(x)", 'table "evil'),
+        ("ALTER TABLE memory ADD COLUMN evil TEXT", 'table "memory"'),
+        ("DROP INDEX memory_context", "index"),
+        ("PRAGMA application_id = 7", "application id 7"),
+    ],
+)
+def test_store_of_a_stranger_is_refused(filled: Path, statement: str, named: str) -> None:
+    """FIL-2: what was added, changed or taken away is named, and nothing of it runs or is written."""
+    if statement.startswith("DROP"):
+        database = sqlite3.connect(filled / "record.sqlite3")
+        (index,) = database.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL").fetchone()
+        database.close()
+        statement = f"DROP INDEX {index}"
+    _meddle(filled, statement)
+    before = {path: path.read_bytes() for path in filled.rglob("*") if path.is_file()}
+    with pytest.raises((errors.StoreTampered, errors.NotAStore), match=named):
+        memkura.open(filled, embedder=None)
+    assert {path: path.read_bytes() for path in filled.rglob("*") if path.is_file()} == before
+
+
+def test_statistics_of_the_database_are_no_tampering(filled: Path) -> None:
+    """``ANALYZE`` adds tables of its own."""
+    _meddle(filled, "ANALYZE")
+    with memkura.open(filled, embedder=None) as engine:
+        assert engine.doctor().is_sound
+
+
+def test_newer_store_is_not_touched(filled: Path) -> None:
+    """MIG-1: the error names both versions; no byte has changed and no side file is there."""
+    database = sqlite3.connect(filled / "record.sqlite3")
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    before = {path: path.read_bytes() for path in filled.rglob("*") if path.is_file()}
+    with pytest.raises(errors.SchemaTooNew, match=r"99.*1"):
+        memkura.open(filled, embedder=None)
+    assert {path: path.read_bytes() for path in filled.rglob("*") if path.is_file()} == before
+
+
+def test_doctor_sees_drift(filled: Path) -> None:
+    """A record that was changed behind the log is not what the loaded index shows."""
+    with memkura.open(filled, embedder=None) as engine:
+        engine.count("c1")
+        _meddle(filled, "UPDATE memory SET summary = 'changed behind', version = version + 1 WHERE row = 2")
+        assert engine.doctor().drift == 1
