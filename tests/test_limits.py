@@ -58,7 +58,7 @@ AT: dict[str, tuple[str, Callable[[int], Callable[[Engine], Any]]]] = {
     "proof_bytes": ("proof", lambda size: _draft(proof="p" * size)),
     "query_bytes": ("query", lambda size: _recall(query="q" * size, legs=["text"])),
     "k": ("k", lambda size: _recall(k=size)),
-    "k of an offset": ("k", lambda size: _recall(offset=size)),
+    "k of an offset": ("offset", lambda size: _recall(offset=size)),
     "k of a page": ("limit", lambda size: lambda engine: engine.list("c", limit=size)),
     "filter_depth": ("filters", lambda size: _recall(filters=_nested_filter(size))),
     "filter_conditions": ("filters", lambda size: _recall(filters={"or": [{"type": "x"}] * (size - 1)})),

@@ -144,9 +144,10 @@ class Engine:
             busy_timeout=busy_timeout,
             create=create,
         )
-        self._bound = Binding(open_core, embedder)
-        self._core = self._bound.core
-        forking.watch(self, self._core)
+        with forking.held():
+            self._bound = Binding(open_core, embedder)
+            self._core = self._bound.core
+            forking.watch(self, self._core)
 
     # --- writing ---
 
@@ -256,17 +257,17 @@ class Engine:
         done: list[Remembered] = []
         while batch := list(itertools.islice(upcoming, size)):
             _check_items(batch, len(done))
-            done += self._remember_drafts(batch, self._bound.of_items(batch))
+            done += self._remember_drafts(batch, self._bound.of_items(batch), first=len(done))
             if progress is not None:
                 progress(len(done), total)
         _warn([warning for remembered in done for warning in remembered.warnings])
         return done
 
     def _remember_drafts(
-        self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded]
+        self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded], first: int = 0
     ) -> builtins.list[Remembered]:
-        """Keeps `items` in one batch."""
-        receipts = self._core.remember_many(_drafts(items), vectors, door=self._door)
+        """Keeps `items`, the `first` of them at that place of more, in one batch."""
+        receipts = self._core.remember_many(_drafts(items), vectors, first=first, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
     def _embedded(self, items: Sequence[Mapping[str, Any]], progress: Progress) -> builtins.list[Embedded]:
@@ -382,7 +383,9 @@ class Engine:
             NotFound: no such memory in this context.
         """
         ids = None if memory_id is None else [memory_id]
-        return self._core.forget(context_id, memory_ids=ids, filters=filters, everything=everything, purge=purge)
+        return self._core.forget(
+            context_id, memory_ids=ids, filters=filters, everything=everything, purge=purge, door=self._door
+        )
 
     # --- reading ---
 
@@ -530,20 +533,59 @@ class Engine:
             degraded += failed
         return Hits(found, degraded=degraded, mode=str(info.get("mode") or ""))
 
-    def explain(self, context_id: str, query: str, memory_id: str, *, filters: Filters | None = None) -> dict[str, Any]:
+    def explain(
+        self,
+        context_id: str,
+        query: str,
+        memory_id: str,
+        *,
+        filters: Filters | None = None,
+        legs: Sequence[str] | None = None,
+        min_similarity: float | None = None,
+        fusion: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        freshness: str | None = None,
+        neighbours: bool = True,
+        include_superseded: bool = False,
+    ) -> dict[str, Any]:
         """Why `memory_id` is where it is among the answers to `query`, or why it is not among them.
 
         Args:
             context_id: where to look.
             query: the question.
             memory_id: the memory to explain.
-            filters: as in the recall in question.
+            filters: as in the recall in question, like the other arguments.
+            legs: which kinds of evidence count.
+            min_similarity: the least raw cosine.
+            fusion: how the legs become one order.
+            weights: how much each leg counts.
+            freshness: how freshness is lost.
+            neighbours: whether turns of a session share in their neighbours' words and meaning.
+            include_superseded: whether memories that were replaced count too.
+
+        Returns:
+            The hit's ``explanation`` with its ``rank``, or the ``reason`` why there is none.
 
         Raises:
             NotFound: no such memory in this context.
         """
-        embedding = self._bound.vectors.of_query(query)[0] if self._bound.asks_embedder(query, None) else None
-        return self._core.explain(context_id, memory_id, query, embedding=embedding, filters=filters)
+        vectors = self._bound.vectors
+        embedding = vectors.of_query(query)[0] if self._bound.asks_embedder(query, legs) else None
+        return self._core.explain(
+            context_id,
+            memory_id,
+            query,
+            embedding=embedding,
+            made_by=None if embedding is None else vectors.id,
+            filters=filters,
+            legs=legs,
+            min_similarity=min_similarity,
+            fusion=fusion,
+            weights=weights,
+            freshness=freshness,
+            neighbours=neighbours,
+            include_superseded=include_superseded,
+        )
 
     # --- contexts ---
 

@@ -114,6 +114,10 @@ class NotAStore(StoreError):
     """The path holds something that is not a memkura store."""
 
 
+class StoreDamaged(StoreError):
+    """The record holds what memkura never writes: a bad disk, or a hand that edited it. Restore a backup."""
+
+
 class StoreTampered(StoreError):
     """The store's database was changed by something else: a trigger, view, index or table is not as we make it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
 _open_engines: WeakKeyDictionary[object, _core.Engine] = WeakKeyDictionary()
 
+# From before a fork until after it, and while an engine is opened: no other thread forks with an engine that is not
+# suspended. The thread that holds it may fork all the same.
+_lock = threading.RLock()
+_suspended: list[_core.Engine] = []
+
+
+def held() -> contextlib.AbstractContextManager[bool]:
+    """While an engine is opened and watched, no other thread forks."""
+    return _lock
+
 
 def watch(owner: object, engine: _core.Engine) -> None:
     """Suspends and resumes `engine` around every fork for as long as its `owner` lives."""
@@ -23,22 +34,25 @@ def watch(owner: object, engine: _core.Engine) -> None:
 
 
 def _suspend() -> None:
+    _lock.acquire()
     for engine in list(_open_engines.values()):
         # An exception here would stop nothing, only be printed; an engine that cannot be suspended says so on use.
         with contextlib.suppress(Exception):
             engine.suspend()
+            _suspended.append(engine)
 
 
 def _resume() -> None:
-    for engine in list(_open_engines.values()):
-        with contextlib.suppress(Exception):
-            engine.resume()
+    while _suspended:
+        _suspended.pop().resume()
+    _lock.release()
 
 
 def _resume_in_child() -> None:
-    for engine in list(_open_engines.values()):
-        with contextlib.suppress(Exception):
-            engine.resume_in_child()
+    global _lock  # noqa: PLW0603 - the parent's is held by a thread that the child does not have
+    _lock = threading.RLock()
+    while _suspended:
+        _suspended.pop().resume_in_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -65,7 +65,8 @@ def reindex(core: _core.Engine, vectors: Vectors, progress: Progress | None = No
         raise ValueError("an embedder is needed to reindex")
     begun = core.begin_reindex(*fingerprint)
     fill_in(core, vectors, progress, begun["total"] - begun["done"])
-    finished = core.finish_reindex() or begun
+    # Another process may have begun with another embedder meanwhile: then this round came to nothing.
+    finished = core.finish_reindex(fingerprint[0]) or {**begun, "state": "partial"}
     return ReindexReport(
         total=finished["total"],
         done=finished["done"],

@@ -120,8 +120,9 @@ class OpenAICompatible:
 
     def _said(self, read: bytes) -> str:
         """The server's words, without our key in case it repeats it."""
-        text = " ".join(read.decode("utf-8", "replace").split())[:_SHOWN_CHARS]
-        return text.replace(self._api_key, "***") if self._api_key else text
+        text = " ".join(read.decode("utf-8", "replace").split())
+        # Before it is cut: half a key is too much of it.
+        return (text.replace(self._api_key, "***") if self._api_key else text)[:_SHOWN_CHARS]
 
     def _failed(self, message: str) -> EmbedderFailed:
         return EmbedderFailed(f"{self.id}: {message}")

@@ -34,6 +34,18 @@ pub enum EngineError {
     Index(#[from] IndexError),
 }
 
+impl EngineError {
+    /// The same fault in the item at `at` of several.
+    #[must_use]
+    pub fn in_item(self, at: usize) -> Self {
+        match self {
+            Self::Invalid(invalid) => invalid.in_item(at).into(),
+            Self::KeyTaken { field, key } => Self::KeyTaken { field: format!("[{at}].{field}"), key },
+            error => error,
+        }
+    }
+}
+
 /// A vector that a caller gave is an argument like any other.
 pub fn invalid_vector(field: &str, error: &VectorError) -> Invalid {
     Invalid::new(

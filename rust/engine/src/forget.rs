@@ -6,6 +6,7 @@ use memkura_model::{Action, Context, Door, Filter, Invalid, InvalidKind, Memory,
 use memkura_store::Writer;
 
 use crate::open::read;
+use crate::remember::key_taken;
 use crate::{Engine, EngineError};
 
 /// What to forget. There is no default: a removal is never wider than asked.
@@ -24,12 +25,14 @@ impl Engine {
     /// byte of them is left in any file once [`Engine::compact`] has run (I12). Returns the ids, in the order of writing.
     ///
     /// # Errors
-    /// [`EngineError::NotFound`] when an id names nothing in this context; an empty selection is refused.
+    /// [`EngineError::NotFound`] when an id names nothing in this context, [`EngineError::KeyTaken`] when an outside door
+    /// would remove what is trusted; an empty selection is refused.
     pub fn forget(
         &self,
         context_id: &str,
         selection: &Selection,
         purge: bool,
+        door: Door,
         now: Timestamp,
     ) -> Result<Vec<MemoryId>, EngineError> {
         let _inside = self.enter()?;
@@ -44,9 +47,12 @@ impl Engine {
         let candidates = self.candidates(&context, selection, purge, now)?;
         let forgotten = self.record.write(|writer| {
             let chosen = chosen(writer, &context, selection, &candidates, purge, now)?;
+            if let Some(trusted) = chosen.iter().find(|memory| memory.trust_tier > door.source_type().tier()) {
+                return Err(key_taken("memory_id", trusted));
+            }
             for memory in &chosen {
                 if purge {
-                    writer.purge(memory, Door::Python, now)?;
+                    writer.purge(memory, door, now)?;
                 } else {
                     let retired = Memory {
                         status: Status::Retired,
@@ -56,7 +62,7 @@ impl Engine {
                         updated_at: now.max(memory.updated_at),
                         ..memory.clone()
                     };
-                    writer.replace(&retired, Action::Forget, Door::Python)?;
+                    writer.replace(&retired, Action::Forget, door)?;
                 }
             }
             Ok::<_, EngineError>(chosen.iter().map(|memory| memory.memory_id).collect())

@@ -11,6 +11,7 @@ use memkura_store::Embedder;
 
 use crate::error::invalid_vector;
 use crate::open::{locked, read};
+use crate::remember::wrong_length;
 use crate::{Engine, EngineError};
 
 /// Which kinds of evidence a recall looks for.
@@ -244,15 +245,7 @@ impl Engine {
             None if self.wanted().is_none() => prepared.degraded.push("vector:no_embedder"),
             None => prepared.degraded.push("vector:embedder_failed"),
             Some(vector) if vector.len() != bound.dimensions => {
-                let problem = format!("has {} components, the store's embedder has {}", vector.len(), bound.dimensions);
-                return Err(Invalid::new(
-                    InvalidKind::Vector,
-                    "embedding",
-                    problem,
-                    vector.len(),
-                    "Use the store's embedder, or reindex with the new one",
-                )
-                .into());
+                return Err(wrong_length(vector.len(), bound.dimensions).into());
             }
             Some(vector) => match UnitQuery::new(vector, bound.dimensions) {
                 Ok(unit) => prepared.unit = Some(unit),
@@ -341,8 +334,10 @@ pub(crate) fn check(recall: &Recall) -> Result<(), Invalid> {
         return Err(Invalid::too_long("query", bytes, QUERY_BYTES_MAX));
     }
     recall.query.as_deref().map_or(Ok(()), |query| check_normalised("query", query))?;
-    if recall.k > K_MAX || recall.offset > K_MAX {
-        return Err(Invalid::over_limit("k", recall.k.max(recall.offset), K_MAX, "hits"));
+    for (field, hits) in [("k", recall.k), ("offset", recall.offset)] {
+        if hits > K_MAX {
+            return Err(Invalid::over_limit(field, hits, K_MAX, "hits"));
+        }
     }
     if let Some(least) = recall.min_similarity.filter(|least| !(-1.0..=1.0).contains(least)) {
         return Err(Invalid::value("min_similarity", "lies outside -1 to 1", least, "It is compared with raw cosines"));

@@ -8,6 +8,7 @@ use memkura_model::{Invalid, Timestamp};
 use memkura_store::{Embedder, EmbedderState, PendingEmbedding, Writer};
 
 use crate::open::locked;
+use crate::remember::check_vectors;
 use crate::{Embedding, Engine, EngineError};
 
 /// The store's embedder, and how the engine's own one relates to it.
@@ -115,6 +116,7 @@ impl Engine {
             let Some(embedder) = in_use(writer, name)? else { return Ok(0) };
             let mut taken = 0;
             for (row, text_version, embedding) in items {
+                check_vectors(embedding, embedder.dimensions)?;
                 taken += usize::from(put(writer, &embedder, *row, *text_version, embedding)?);
             }
             Ok::<_, EngineError>(taken)
@@ -123,14 +125,15 @@ impl Engine {
         Ok(taken)
     }
 
-    /// Ends a round of re-embedding: when every text has its vector, recall uses the new ones from here on.
+    /// Ends a round of re-embedding with the embedder `name`: when every text has its vector, recall uses the new ones from
+    /// here on. `None` when another process has begun with another embedder meanwhile.
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn finish_reindex(&self) -> Result<Option<ReindexProgress>, EngineError> {
+    pub fn finish_reindex(&self, name: &str) -> Result<Option<ReindexProgress>, EngineError> {
         let _inside = self.enter()?;
         let embedder = self.record.write(|writer| {
-            let Some(embedder) = working(writer)? else { return Ok(None) };
+            let Some(embedder) = working(writer)?.filter(|embedder| embedder.name == name) else { return Ok(None) };
             let (total, done) = writer.embedding_progress(embedder.number)?;
             if embedder.state == EmbedderState::Building && total == done {
                 writer.bind_built_embedder()?;
@@ -148,8 +151,8 @@ impl Engine {
         let is_bound = locked(&self.following).bound.as_ref().is_some_and(|bound| bound.number == embedder.number);
         self.record.read(|reader| {
             let (total, done) = reader.embedding_progress(embedder.number)?;
-            let reasons = reader.embedding_problems(embedder.number)?;
-            Ok(ReindexProgress { total, done, failed: reasons.iter().map(|(_, count)| count).sum(), reasons, is_bound })
+            let (failed, reasons) = reader.embedding_problems(embedder.number)?;
+            Ok(ReindexProgress { total, done, failed, reasons, is_bound })
         })
     }
 }
@@ -194,17 +197,6 @@ fn put(
     embedding: &Embedding,
 ) -> Result<bool, EngineError> {
     let vectors = match embedding {
-        Embedding::Vectors { dimensions, .. } if *dimensions != embedder.dimensions => {
-            let problem = format!("has {dimensions} components, the embedder at work has {}", embedder.dimensions);
-            return Err(Invalid::new(
-                memkura_model::InvalidKind::Vector,
-                "embedding",
-                problem,
-                dimensions,
-                "Embed with the embedder that reindex began with",
-            )
-            .into());
-        }
         Embedding::Vectors { values, .. } => Ok(values.as_slice()),
         Embedding::Failed(reason) => Err(reason.as_str()),
         Embedding::None => return Ok(false),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memkura_index::vector::normalise;
 use memkura_model::limits::{BATCH_MAX, CHUNKS_MAX};
 use memkura_model::{
-    Action, Context, Door, Draft, Invalid, InvalidKind, Memory, MemoryId, Status, Timestamp, fingerprint, fold,
+    Action, Context, Door, Draft, Invalid, InvalidKind, Memory, MemoryId, Status, Tier, Timestamp, fingerprint, fold,
     plain_words, repaired,
 };
 use memkura_store::{Embedder, EmbedderState, Writer};
@@ -62,18 +62,30 @@ impl Engine {
         door: Door,
         now: Timestamp,
     ) -> Result<Receipt, EngineError> {
-        let mut receipts = self.remember_many(vec![(draft, embedding)], door, now)?;
+        let mut receipts = self.remember_all(vec![(draft, embedding)], |_, error| error, door, now)?;
         // One draft gives one receipt.
         Ok(receipts.swap_remove(0))
     }
 
-    /// Remembers many drafts, all or none, for the price of one sync.
+    /// Remembers many drafts, all or none, for the price of one sync. `first` is the place of the first among more that the
+    /// caller has.
     ///
     /// # Errors
     /// As [`Engine::remember`]; the field is named with the draft's place (`[17].summary`).
     pub fn remember_many(
         &self,
         drafts: Vec<(Draft, Embedding)>,
+        first: usize,
+        door: Door,
+        now: Timestamp,
+    ) -> Result<Vec<Receipt>, EngineError> {
+        self.remember_all(drafts, |at, error| error.in_item(first + at), door, now)
+    }
+
+    fn remember_all(
+        &self,
+        drafts: Vec<(Draft, Embedding)>,
+        placed: impl Fn(usize, EngineError) -> EngineError,
         door: Door,
         now: Timestamp,
     ) -> Result<Vec<Receipt>, EngineError> {
@@ -82,31 +94,18 @@ impl Engine {
             return Err(Invalid::over_limit("items", drafts.len(), BATCH_MAX, "drafts").into());
         }
         let now = self.steady(now);
-        let alone = drafts.len() == 1;
-        let place = |at: usize, invalid: Invalid| if alone { invalid } else { invalid.in_item(at) };
         let mut checked = Vec::with_capacity(drafts.len());
         for (at, (draft, embedding)) in drafts.into_iter().enumerate() {
             let (draft, warnings) = mended(draft);
-            draft.check().map_err(|invalid| place(at, invalid))?;
-            let embedding = self.checked(embedding).map_err(|invalid| place(at, invalid))?;
-            checked.push((draft, embedding, warnings));
+            let embedding = draft.check().and_then(|()| self.checked(embedding));
+            checked.push((draft, embedding.map_err(|invalid| placed(at, invalid.into()))?, warnings));
         }
         let receipts = self.record.write(|writer| {
-            checked
-                .into_iter()
-                .enumerate()
-                .map(|(at, (draft, embedding, warnings))| {
-                    let place = |error| match error {
-                        EngineError::Invalid(invalid) => place(at, invalid).into(),
-                        EngineError::KeyTaken { field, key } if !alone => {
-                            EngineError::KeyTaken { field: format!("[{at}].{field}"), key }
-                        }
-                        error => error,
-                    };
-                    let receipt = self.write_draft(writer, &draft, &embedding, door, now).map_err(place)?;
-                    Ok::<_, EngineError>(Receipt { warnings, ..receipt })
-                })
-                .collect::<Result<Vec<_>, _>>()
+            let written = checked.into_iter().enumerate().map(|(at, (draft, embedding, warnings))| {
+                let receipt = self.write_draft(writer, &draft, &embedding, door, now);
+                Ok::<_, EngineError>(Receipt { warnings, ..receipt.map_err(|error| placed(at, error))? })
+            });
+            written.collect::<Result<Vec<_>, _>>()
         })?;
         self.follow_own_write();
         Ok(receipts)
@@ -114,7 +113,7 @@ impl Engine {
 
     /// Lets the indexes follow what was just committed. If that fails the write still stands, and the next read tries
     /// again and reports.
-    pub(crate) fn follow_own_write(self: &Engine) {
+    pub(crate) fn follow_own_write(&self) {
         let _ = self.catch_up();
         self.seal_soon();
     }
@@ -131,12 +130,12 @@ impl Engine {
         if let Some(receipt) = repeated(writer, &context, draft)? {
             return Ok(receipt);
         }
+        let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
         let same = duplicates(writer, &context, draft, now)?;
         if let Some(first) = same.iter().find(|same| draft.fold_duplicates && has_key_of(same, draft)) {
-            finish(writer, &context, draft, first, door, now)?;
+            finish(writer, &context, draft, (first, tier), door, now)?;
             return Ok(Receipt { duplicates: vec![first.memory_id], ..Receipt::of(first, false) });
         }
-        let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
         trust::may_deliver(draft.delivery_mode, tier)?;
         let old = match &draft.key {
             Some(key) => writer.by_key(&context, draft.scope.as_deref().unwrap_or(DEFAULT_SCOPE), &fold(key))?,
@@ -155,7 +154,7 @@ impl Engine {
             }
         }
         memory.embedded = self.write_vectors(writer, &memory, embedding, door, now)?;
-        finish(writer, &context, draft, &memory, door, now)?;
+        finish(writer, &context, draft, (&memory, tier), door, now)?;
         let duplicates = same.iter().map(|same| same.memory_id).filter(|id| *id != memory.memory_id).collect();
         Ok(Receipt { duplicates, ..Receipt::of(&memory, old.is_none()) })
     }
@@ -199,21 +198,14 @@ impl Engine {
 
     /// Checks an embedding before anything is written.
     pub(crate) fn checked(&self, embedding: Embedding) -> Result<Embedding, Invalid> {
-        let Embedding::Vectors { dimensions, values, made_by } = &embedding else { return Ok(embedding) };
+        let Embedding::Vectors { dimensions, made_by, .. } = &embedding else { return Ok(embedding) };
         let expected = match self.wanted() {
             // The engine has gone over to another embedder since: what is of no use now is left out when it is written.
             Some((name, _)) if made_by.as_ref().is_some_and(|by| *by != name) => *dimensions,
             Some((_, dimensions)) => dimensions,
             None => crate::open::locked(&self.following).bound.as_ref().map_or(*dimensions, |bound| bound.dimensions),
         };
-        if *dimensions != expected || values.is_empty() {
-            return Err(wrong_length(*dimensions, expected));
-        }
-        let rows = values.chunks_exact(*dimensions);
-        if rows.len() > CHUNKS_MAX {
-            return Err(Invalid::over_limit("embedding", rows.len(), CHUNKS_MAX, "vectors"));
-        }
-        rows.map(normalise).collect::<Result<Vec<_>, _>>().map_err(|error| invalid_vector("embedding", &error))?;
+        check_vectors(&embedding, expected)?;
         Ok(embedding)
     }
 
@@ -292,7 +284,21 @@ pub(crate) fn key_taken(field: &str, memory: &Memory) -> EngineError {
     EngineError::KeyTaken { field: field.to_owned(), key }
 }
 
-fn wrong_length(dimensions: usize, expected: usize) -> Invalid {
+/// Refuses vectors that no index could hold.
+pub(crate) fn check_vectors(embedding: &Embedding, expected: usize) -> Result<(), Invalid> {
+    let Embedding::Vectors { dimensions, values, .. } = embedding else { return Ok(()) };
+    if *dimensions != expected || values.is_empty() {
+        return Err(wrong_length(*dimensions, expected));
+    }
+    let rows = values.chunks_exact(*dimensions);
+    if rows.len() > CHUNKS_MAX {
+        return Err(Invalid::over_limit("embedding", rows.len(), CHUNKS_MAX, "vectors"));
+    }
+    rows.map(normalise).collect::<Result<Vec<_>, _>>().map_err(|error| invalid_vector("embedding", &error))?;
+    Ok(())
+}
+
+pub(crate) fn wrong_length(dimensions: usize, expected: usize) -> Invalid {
     let problem = format!("has {dimensions} components, the store's embedder has {expected}");
     let advice = "Use the store's embedder, or reindex with the new one";
     Invalid::new(InvalidKind::Vector, "embedding", problem, dimensions, advice)
@@ -331,17 +337,19 @@ fn same_words(summary: &str, content: Option<&str>, draft: &Draft) -> bool {
     one == [plain_words(&draft.summary), plain_words(draft.content.as_deref().unwrap_or_default())]
 }
 
-/// What else a draft asks for once its memory is there: to take another's place, to be known by a word.
+/// What else a draft asks for once its memory is there: to take another's place, to be known by a word. What the writer
+/// may do goes by the `tier` of the draft, not by that of a memory that it was folded into.
 fn finish(
     writer: &Writer<'_>,
     context: &Context,
     draft: &Draft,
-    memory: &Memory,
+    (memory, tier): (&Memory, Tier),
     door: Door,
     now: Timestamp,
 ) -> Result<(), EngineError> {
-    if let Some(id) = draft.supersedes {
-        supersede(writer, context, id, memory, door, now)?;
+    // Whoever writes a key again replaces the memory of that key; it need not take its own place too.
+    if let Some(id) = draft.supersedes.filter(|id| *id != memory.memory_id) {
+        supersede(writer, context, id, (memory, tier), door, now)?;
     }
     if let Some(word) = &draft.idempotency_key {
         writer.note_idempotency(context, word, memory.memory_id)?;
@@ -380,13 +388,13 @@ fn supersede(
     writer: &Writer<'_>,
     context: &Context,
     id: MemoryId,
-    by: &Memory,
+    (by, tier): (&Memory, Tier),
     door: Door,
     now: Timestamp,
 ) -> Result<(), EngineError> {
-    let old = writer.by_id(context, id)?.filter(|old| old.status.is_recallable() && old.memory_id != by.memory_id);
+    let old = writer.by_id(context, id)?.filter(|old| old.status.is_recallable());
     let old = old.ok_or(EngineError::NotFound(id))?;
-    if old.trust_tier > by.trust_tier {
+    if old.trust_tier > tier {
         return Err(key_taken("supersedes", &old));
     }
     let retired = Memory {
@@ -401,16 +409,24 @@ fn supersede(
 
 /// A draft whose texts every backend can hold, and what had to be mended.
 fn mended(mut draft: Draft) -> (Draft, Vec<String>) {
+    let warnings = mend([
+        ("summary", Some(&mut draft.summary)),
+        ("content", draft.content.as_mut()),
+        ("proof", draft.proof.as_mut()),
+    ]);
+    (draft, warnings)
+}
+
+/// Takes out of the texts in `fields` what not every backend can hold, and says where it was.
+pub(crate) fn mend<const N: usize>(fields: [(&str, Option<&mut String>); N]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut mend = |field: &str, text: &mut String| {
-        if let Some(mended) = repaired(text) {
+    for (field, text) in fields {
+        if let Some(text) = text
+            && let Some(mended) = repaired(text)
+        {
             *text = mended;
             warnings.push(format!("{field}: U+0000 was removed"));
         }
-    };
-    mend("summary", &mut draft.summary);
-    if let Some(content) = &mut draft.content {
-        mend("content", content);
     }
-    (draft, warnings)
+    warnings
 }

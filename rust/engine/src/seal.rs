@@ -4,7 +4,7 @@
 //! rename. Whoever opens it takes from it only the texts whose row and version the record still shows; the rest is
 //! analysed again. Deleting it loses nothing.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -102,7 +102,11 @@ impl Engine {
         let Some(root) = self.folder_of(context) else { return Ok(Some(SealLock(None))) };
         private_folder(&root)?;
         let file = private_file(&root.join("LOCK"))?;
-        let locked = patiently(patience, || Ok::<_, EngineError>(file.try_lock().is_ok().then_some(())))?;
+        let locked = patiently(patience, || match file.try_lock() {
+            Ok(()) => Ok(Some(())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(IndexError::from(error)),
+        })?;
         Ok(locked.map(|()| SealLock(Some(file))))
     }
 

@@ -2,7 +2,7 @@
 
 use memkura_model::{Action, Door, Memory, MemoryId, Patch, Timestamp};
 
-use crate::remember::{Embedding, Receipt, key_taken};
+use crate::remember::{Embedding, Receipt, key_taken, mend};
 use crate::{Engine, EngineError, trust};
 
 impl Engine {
@@ -33,7 +33,12 @@ impl Engine {
             if patch.expected.is_some_and(|expected| expected != old.version) {
                 return Ok(None);
             }
-            let patched = patch.applied_to(&old)?;
+            let mut patched = patch.applied_to(&old)?;
+            let warnings = mend([
+                ("summary", Some(&mut patched.summary)),
+                ("content", patched.content.as_mut()),
+                ("proof", patched.proof.as_mut()),
+            ]);
             trust::may_deliver(patched.delivery_mode, patched.trust_tier)?;
             let version = old.version + 1;
             let same_text = patched.summary == old.summary && patched.content == old.content;
@@ -46,7 +51,7 @@ impl Engine {
             };
             writer.replace(&memory, Action::Update, door)?;
             memory.embedded = self.write_vectors(writer, &memory, &embedding, door, now)?;
-            Ok(Some(Receipt::of(&memory, false)))
+            Ok(Some(Receipt { warnings, ..Receipt::of(&memory, false) }))
         })?;
         if receipt.is_some() {
             self.follow_own_write();

@@ -289,8 +289,8 @@ impl Partition {
         let Some(index) = &mut self.vectors else { return };
         let embedded = &mut self.columns[ordinal as usize].embedded_version;
         match vectors {
-            // One text version has one embedding: writing it again would only leave a dead row behind.
-            Some(_) if *embedded == memory.text_version && index.contains(ordinal) => {}
+            // Most changes leave the vectors alone: putting the same ones again would only leave dead rows behind.
+            Some(rows) if index.has(ordinal, rows) => *embedded = memory.text_version,
             Some(rows) if index.put(ordinal, rows).is_ok() => *embedded = memory.text_version,
             Some(_) => index.remove(ordinal),
             None if *embedded != memory.text_version => {

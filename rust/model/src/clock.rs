@@ -71,7 +71,7 @@ pub struct SteadyClock {
 
 #[derive(Debug, Default)]
 struct Steady {
-    last_wall: Option<i64>,
+    latest_wall: Option<i64>,
     behind: i64,
 }
 
@@ -79,12 +79,14 @@ impl SteadyClock {
     /// The steady instant for a reading `wall` of the wall clock.
     #[must_use]
     pub fn at(&self, wall: Timestamp) -> Timestamp {
+        /// Threads read the wall clock before they come here, and not always in the order in which they read it.
+        const OUT_OF_ORDER_MAX: i64 = 1_000_000;
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(last) = state.last_wall {
-            state.behind += (last - wall.0).max(0);
-        }
-        state.last_wall = Some(wall.0);
-        Timestamp((wall.0 + state.behind).min(*Timestamp::RANGE.end()))
+        let latest = state.latest_wall.unwrap_or(wall.0);
+        let reading = if (1..=OUT_OF_ORDER_MAX).contains(&(latest - wall.0)) { latest } else { wall.0 };
+        state.behind += (latest - reading).max(0);
+        state.latest_wall = Some(reading);
+        Timestamp((reading + state.behind).min(*Timestamp::RANGE.end()))
     }
 }
 
@@ -131,5 +133,15 @@ mod tests {
         assert_eq!(clock.at(Timestamp(10 * hour)).0, 10 * hour);
         assert_eq!(clock.at(Timestamp(9 * hour)).0, 10 * hour);
         assert_eq!(clock.at(Timestamp(9 * hour + 5)).0, 10 * hour + 5);
+    }
+
+    /// Readings that threads bring out of order do not push the time ahead.
+    #[test]
+    fn steady_clock_keeps_pace_with_readings_out_of_order() {
+        let clock = SteadyClock::default();
+        for step in 0..100 {
+            assert_eq!(clock.at(Timestamp(10_000 * step + 5_000)).0, 10_000 * step + 5_000);
+            assert_eq!(clock.at(Timestamp(10_000 * step)).0, 10_000 * step + 5_000);
+        }
     }
 }

@@ -97,12 +97,13 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (drafts, embedded, *, door = "python"))]
+    #[pyo3(signature = (drafts, embedded, *, first = 0, door = "python"))]
     fn remember_many(
         &self,
         py: Python<'_>,
         drafts: Any<'_, '_>,
         embedded: Vec<Embedded<'_>>,
+        first: usize,
         door: &str,
     ) -> PyResult<Vec<PyReceipt>> {
         guarded(py, || {
@@ -112,13 +113,13 @@ impl PyEngine {
             let mut batch = Vec::new();
             let mut mended = Vec::new();
             for (at, fields) in drafts.try_iter()?.enumerate() {
-                let place = |fault: Fault| fault.in_item(at);
+                let place = |fault: Fault| fault.in_item(first + at);
                 let (draft, warnings) = draft(&fields?).map_err(place)?;
                 let embedding = embedding::document(embedded.next().unwrap_or_default()).map_err(place)?;
                 batch.push((draft, embedding));
                 mended.push(warnings);
             }
-            let receipts = self.detached(py, |engine| engine.remember_many(batch, door, now))?;
+            let receipts = self.detached(py, |engine| engine.remember_many(batch, first, door, now))?;
             Ok(receipts.into_iter().zip(mended).map(|(receipt, warnings)| PyReceipt::new(receipt, warnings)).collect())
         })
     }
@@ -147,7 +148,8 @@ impl PyEngine {
         })
     }
 
-    #[pyo3(signature = (context_id, *, memory_ids = None, filters = None, everything, purge))]
+    #[pyo3(signature = (context_id, *, memory_ids = None, filters = None, everything, purge, door = "python"))]
+    #[expect(clippy::too_many_arguments, reason = "the verb's own fields")]
     fn forget(
         &self,
         py: Python<'_>,
@@ -156,13 +158,15 @@ impl PyEngine {
         filters: Option<Any<'_, '_>>,
         everything: Any<'_, '_>,
         purge: Any<'_, '_>,
+        door: &str,
     ) -> PyResult<Vec<String>> {
         guarded(py, || {
             let now = self.now(py)?;
+            let door = self::door(door)?;
             let (everything, purge) = (truth(everything, "everything")?, truth(purge, "purge")?);
             let context = name(context_id, "context_id")?;
             let selection = selection(memory_ids, filters, everything)?;
-            let forgotten = self.detached(py, |engine| engine.forget(&context, &selection, purge, now))?;
+            let forgotten = self.detached(py, |engine| engine.forget(&context, &selection, purge, door, now))?;
             Ok(forgotten.iter().map(MemoryId::to_string).collect())
         })
     }
@@ -404,9 +408,9 @@ impl PyEngine {
         })
     }
 
-    fn finish_reindex<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn finish_reindex<'py>(&self, py: Python<'py>, embedder_id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         guarded(py, || {
-            let progress = self.detached(py, Engine::finish_reindex)?;
+            let progress = self.detached(py, |engine| engine.finish_reindex(embedder_id))?;
             Ok(progress.map(|progress| progress_report(py, &progress)).transpose()?)
         })
     }

@@ -20,8 +20,8 @@ impl Fault {
     /// The same fault in the item at `at` of several.
     pub fn in_item(self, at: usize) -> Self {
         match self {
-            Self::Engine(EngineError::Invalid(invalid)) => invalid.in_item(at).into(),
-            fault => fault,
+            Self::Engine(error) => error.in_item(at).into(),
+            Self::Python(error) => Self::Python(error),
         }
     }
 }
@@ -117,6 +117,9 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
         Store::Full => ("StorageFull", "Nothing was written; free some room and try again"),
         Store::Failed(_) => ("StoreFailed", "Close the store and open it again; what was acknowledged before is kept"),
         Store::NotAStore(_) => ("NotAStore", "Give the path of a memkura store, or of a folder that is not there yet"),
+        Store::Corrupt(_) | Store::Damaged { .. } => {
+            ("StoreDamaged", "Run memkura verify; restore a backup, or export what can still be read")
+        }
         Store::InTheWay(_) => ("StoreError", "Name a place where nothing is; nothing is ever overwritten"),
         Store::Tampered(_) => ("StoreTampered", "Do not use this file; restore a backup, or ask where it came from"),
         Store::SchemaTooNew { .. } => ("SchemaTooNew", "Upgrade memkura; nothing was touched"),

@@ -47,6 +47,9 @@ pub enum StoreError {
         /// The operating system's answer.
         source: std::io::Error,
     },
+    /// The database is damaged.
+    #[error("the record is damaged: {0}")]
+    Corrupt(String),
     /// A row in the record has a value that we never write: somebody edited the file by hand.
     #[error("row {row} of table {table} holds a value that memkura never writes in {column}")]
     Damaged {
@@ -78,8 +81,8 @@ impl From<rusqlite::Error> for StoreError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             Some(ErrorCode::DiskFull) => Self::Full,
-            _ if is_failed_sync(&error) => Self::Failed(format!("the system could not write to the disk: {error}")),
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::NotAStore(error.to_string()),
+            Some(ErrorCode::NotADatabase) => Self::NotAStore(error.to_string()),
+            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt(error.to_string()),
             _ => Self::Sqlite(error),
         }
     }
@@ -89,11 +92,4 @@ impl From<rusqlite::types::FromSqlError> for StoreError {
     fn from(error: rusqlite::types::FromSqlError) -> Self {
         Self::from(rusqlite::Error::from(error))
     }
-}
-
-/// After a failed sync the system may have dropped what it could not write: trying again proves nothing.
-fn is_failed_sync(error: &rusqlite::Error) -> bool {
-    use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
-    let code = error.sqlite_error().map(|error| error.extended_code);
-    code.is_some_and(|code| [SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC].contains(&code))
 }

@@ -90,6 +90,14 @@ impl Vectors {
         self.live.contains(ordinal)
     }
 
+    /// Whether these rows, once normalised, are what `ordinal` has.
+    #[must_use]
+    pub fn has(&self, ordinal: u32, rows: &[f32]) -> bool {
+        self.rows_of(ordinal).is_some_and(|kept| {
+            kept.len() == rows.len() && self.checked(ordinal, rows).is_ok_and(|unit_rows| unit_rows == kept)
+        })
+    }
+
     /// The vectors of `ordinal`, normalised, one after the other.
     #[must_use]
     pub fn rows_of(&self, ordinal: u32) -> Option<&[f32]> {

@@ -1,10 +1,11 @@
 //! One connection, set up as every connection of a store must be.
 
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::StoreError;
 
@@ -95,20 +96,29 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
 /// and of the rest only that something failed.
 pub fn is_out_of_room(connection: &Connection) -> bool {
     use std::io::{Error, ErrorKind};
+    let (code, system) = last_error(connection);
+    let is_full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge);
+    let is_failed_call = code & PRIMARY_CODE == ffi::SQLITE_IOERR;
+    code & PRIMARY_CODE == ffi::SQLITE_FULL || (is_failed_call && is_full(Error::from_raw_os_error(system).kind()))
+}
 
-    use rusqlite::ffi;
+/// Whether the last call failed to sync a file. The system may have dropped what it could not write: trying again proves
+/// nothing.
+pub fn is_failed_sync(connection: &Connection) -> bool {
+    matches!(last_error(connection).0, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
+}
+
+/// The part of SQLite's error code that says what kind of error it is.
+const PRIMARY_CODE: c_int = 0xff;
+
+/// SQLite's code for the last call's error, and the system's code of the last call to it that failed.
+fn last_error(connection: &Connection) -> (c_int, c_int) {
     #[expect(unsafe_code, reason = "rusqlite has no safe way to ask for the system's own error")]
     // SAFETY: the handle belongs to an open connection, which is borrowed for as long as the calls last.
-    let (code, system) = unsafe {
+    unsafe {
         let handle = connection.handle();
-        (ffi::sqlite3_extended_errcode(handle) & 0xff, ffi::sqlite3_system_errno(handle))
-    };
-    code == ffi::SQLITE_FULL
-        || (code == ffi::SQLITE_IOERR
-            && matches!(
-                Error::from_raw_os_error(system).kind(),
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
-            ))
+        (ffi::sqlite3_extended_errcode(handle), ffi::sqlite3_system_errno(handle))
+    }
 }
 
 /// Makes the folder (0700) and an empty database file (0600) where they are missing.

@@ -134,7 +134,7 @@ impl Reader<'_> {
         Ok(pending.collect::<Result<_, _>>()?)
     }
 
-    /// Texts in use, and how many of them failed with this embedder and have no vector by it.
+    /// Texts in use, and how many of them have a vector by this embedder.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -144,15 +144,21 @@ impl Reader<'_> {
         Ok(self.connection.query_row(sql, [embedder], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 
-    /// Why texts have no vector by this embedder, each reason with its count.
+    /// How many texts this embedder failed on, and why: the most frequent reasons, each with its count.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn embedding_problems(&self, embedder: i64) -> Result<Vec<(String, i64)>, StoreError> {
+    pub fn embedding_problems(&self, embedder: i64) -> Result<(i64, Vec<(String, i64)>), StoreError> {
+        /// More reasons than a person would read.
+        const REASONS_MAX: usize = 16;
         let sql = "SELECT e.problem, count(*) FROM embedding e JOIN memory m ON m.row = e.row AND m.text_version = e.text_version \
-             WHERE e.embedder = ?1 AND e.problem IS NOT NULL AND m.status IN ('active', 'stale') GROUP BY e.problem ORDER BY 2 DESC, 1 LIMIT 16";
+             WHERE e.embedder = ?1 AND e.problem IS NOT NULL AND m.status IN ('active', 'stale') GROUP BY e.problem ORDER BY 2 DESC, 1";
         let mut statement = self.connection.prepare_cached(sql)?;
-        Ok(statement.query_map([embedder], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
+        let reasons = statement.query_map([embedder], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut reasons: Vec<(String, i64)> = reasons.collect::<Result<_, _>>()?;
+        let failed = reasons.iter().map(|(_, count)| count).sum();
+        reasons.truncate(REASONS_MAX);
+        Ok((failed, reasons))
     }
 }
 

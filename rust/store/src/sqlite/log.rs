@@ -42,11 +42,11 @@ impl Log {
         syncing.asked += 1;
         let ticket = syncing.asked;
         loop {
-            if let Some(failure) = &syncing.failure {
-                return Err(failure.clone());
-            }
             if syncing.done >= ticket {
                 return Ok(());
+            }
+            if let Some(failure) = &syncing.failure {
+                return Err(failure.clone());
             }
             if syncing.is_at_work {
                 syncing = self.synced.wait(syncing).unwrap_or_else(PoisonError::into_inner);

@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
     /// When the record cannot be read.
     pub fn by_fingerprint(&self, context: &Context, fingerprint: u128) -> Result<Vec<Memory>, StoreError> {
         let sql = format!(
-            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND fingerprint = ?2 AND status IN ('active', 'stale') ORDER BY row LIMIT 16"
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND fingerprint = ?2 AND status IN ('active', 'stale') ORDER BY row"
         );
         self.many(context, &sql, params![context.number, fingerprint.to_be_bytes()])
     }

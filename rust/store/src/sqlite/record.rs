@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use memkura_model::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::backup::problems;
-use super::connection::{Durability, Options, Place, connect, is_out_of_room, prepare};
+use super::connection::{Durability, Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
 use super::log::Log;
 use super::{Reader, Writer, migrate};
@@ -25,19 +26,25 @@ pub struct Record {
     place: Place,
     options: Options,
     /// Held while any connection to a file is open.
-    guard: Mutex<Option<Guard>>,
+    attached: Mutex<Option<Attached>>,
     writer: Mutex<Option<Connection>>,
     readers: Mutex<Vec<Connection>>,
     /// A connection that never writes: its `data_version` moves when any other commits.
     tail: Mutex<Option<Connection>>,
-    /// The log that the writer writes to.
-    log: Mutex<Option<Arc<Log>>>,
     /// Pages in the log after the last commit.
     log_pages: Arc<AtomicI32>,
     /// Why nothing can be written any more through this handle.
     failure: OnceLock<String>,
     /// Keeps an in-memory database alive while no other connection to it is open.
     _anchor: Option<Mutex<Connection>>,
+}
+
+/// What keeps others from taking the store's files for nobody's.
+#[derive(Debug)]
+struct Attached {
+    guard: Guard,
+    /// The log that the connections have open.
+    log: Arc<Log>,
 }
 
 /// Most connections kept for reading: more threads than this wait for a processor anyway.
@@ -72,11 +79,10 @@ impl Record {
         let record = Self {
             place,
             options,
-            guard: Mutex::default(),
+            attached: Mutex::default(),
             writer: Mutex::default(),
             readers: Mutex::default(),
             tail: Mutex::default(),
-            log: Mutex::default(),
             log_pages: Arc::default(),
             failure: OnceLock::new(),
             _anchor: anchor,
@@ -98,11 +104,11 @@ impl Record {
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
             let outcome = work(&Writer::new(&transaction)).and_then(|answer| {
-                transaction.execute_batch("COMMIT").map_err(|error| self.noted(error.into()))?;
+                transaction.execute_batch("COMMIT").map_err(StoreError::from)?;
                 Ok(answer)
             });
             // Asked before the transaction is dropped: rolling back succeeds, and nothing is known of the failure then.
-            if outcome.is_err() && is_out_of_room(&transaction) { Err(StoreError::Full.into()) } else { outcome }
+            self.explained(&transaction, outcome)
         })?;
         self.make_durable()?;
         Ok(answer)
@@ -118,46 +124,54 @@ impl Record {
         }
         let mut slot = locked(&self.writer);
         let connection = self.opened(&mut slot)?;
-        let answer = work(connection)?;
+        let outcome = work(connection);
+        let answer = self.explained(connection, outcome)?;
         if self.log_pages.load(Ordering::Relaxed) >= LOG_PAGES_MAX {
             // What fails otherwise is still in the log, and is tried again after the next commit.
-            if let Err(StoreError::Failed(why)) = checkpoint(connection, "PASSIVE") {
-                return Err(self.lost(&why).into());
+            if let Err(failed @ StoreError::Failed(_)) = self.checkpoint(connection, "PASSIVE") {
+                return Err(failed.into());
             }
         }
         Ok(answer)
     }
 
+    /// The outcome of work on a connection; a failure that SQLite knows only in general by its right name.
+    fn explained<T, E: From<StoreError>>(&self, connection: &Connection, outcome: Result<T, E>) -> Result<T, E> {
+        match outcome {
+            Err(_) if is_out_of_room(connection) => Err(StoreError::Full.into()),
+            Err(_) if is_failed_sync(connection) => Err(self.failed("the system could not write to the disk").into()),
+            outcome => outcome,
+        }
+    }
+
     /// Returns when everything that was committed before is durable, or was found not to be.
     fn make_durable(&self) -> Result<(), StoreError> {
-        let Place::File(path) = &self.place else { return Ok(()) };
-        let log = self.log(path).map_err(|error| self.lost(&error.to_string()))?;
+        let Some(log) = self.log()? else { return Ok(()) };
         if self.options.durability == Durability::PowerLoss {
-            log.sync().map_err(|error| self.lost(&error))?;
+            log.sync().map_err(|error| self.failed(&format!("the write-ahead log could not be synced: {error}")))?;
         }
-        if log.is_in_place() { Ok(()) } else { Err(self.lost("it was removed while it was in use")) }
+        self.see_in_place(&log)
     }
 
-    /// The log that the writing connection has open.
-    fn log(&self, database: &Path) -> std::io::Result<Arc<Log>> {
-        let mut log = locked(&self.log);
-        if let Some(log) = &*log {
-            return Ok(Arc::clone(log));
+    /// Moves what the log holds into the database. Whether all of it was moved, and with `TRUNCATE` the log emptied.
+    fn checkpoint(&self, connection: &Connection, mode: &str) -> Result<bool, StoreError> {
+        // A log that was replaced holds what others have overtaken: moving it would undo what they wrote.
+        if let Some(log) = self.log()? {
+            self.see_in_place(&log)?;
         }
-        Ok(Arc::clone(log.insert(Arc::new(Log::open(database)?))))
+        let checkpoint = format!("PRAGMA wal_checkpoint({mode})");
+        let is_blocked = connection.query_row(&checkpoint, [], |row| row.get::<_, bool>(0)).map_err(StoreError::from);
+        Ok(!self.explained(connection, is_blocked)?)
     }
 
-    fn lost(&self, why: &str) -> StoreError {
-        self.noted(StoreError::Failed(format!("the write-ahead log could not be kept: {why}")))
+    fn see_in_place(&self, log: &Log) -> Result<(), StoreError> {
+        if log.is_in_place() { Ok(()) } else { Err(self.failed("the write-ahead log was removed while it was in use")) }
     }
 
-    /// Notes when nothing that is written through this handle can be believed to be kept any more.
-    fn noted(&self, error: StoreError) -> StoreError {
-        if let StoreError::Failed(why) = &error {
-            // Of several threads' failures the first is told.
-            let _ = self.failure.set(why.clone());
-        }
-        error
+    /// Notes that nothing that is written through this handle can be believed to be kept any more.
+    fn failed(&self, why: &str) -> StoreError {
+        // Of several threads' failures the first is told.
+        StoreError::Failed(self.failure.get_or_init(|| why.to_owned()).clone())
     }
 
     /// Runs `work` in one read transaction: everything that it reads is of one moment.
@@ -214,7 +228,7 @@ impl Record {
     pub fn compact(&self) -> Result<(), StoreError> {
         let is_emptied = self.writing(|connection| {
             connection.execute_batch("VACUUM")?;
-            checkpoint(connection, "TRUNCATE")
+            self.checkpoint(connection, "TRUNCATE")
         })?;
         self.make_durable()?;
         if is_emptied { Ok(()) } else { Err(StoreError::Busy) }
@@ -227,7 +241,7 @@ impl Record {
     pub fn tidy(&self) -> Result<(), StoreError> {
         self.writing(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
-            let tidied = checkpoint(connection, "TRUNCATE");
+            let tidied = self.checkpoint(connection, "TRUNCATE");
             connection.busy_timeout(self.options.busy_timeout)?;
             match tidied {
                 Err(StoreError::Busy) => Ok(()),
@@ -236,21 +250,27 @@ impl Record {
         })
     }
 
-    /// Closes every connection; the next call opens what it needs. Waits for calls that are at work.
+    /// Closes every connection; the next call opens what it needs. Nobody else may be at work.
     pub fn suspend(&self) {
         if matches!(self.place, Place::Memory(_)) {
             return;
         }
-        *locked(&self.log) = None;
-        let mut guard = locked(&self.guard);
-        if let Some(guard) = &*guard {
-            guard.unlock();
+        let Some(attached) = locked(&self.attached).take() else { return };
+        let is_sound = self.failure.get().is_none() && attached.log.is_in_place();
+        if is_sound {
+            attached.guard.unlock();
         }
-        *locked(&self.tail) = None;
-        locked(&self.readers).clear();
-        *locked(&self.writer) = None;
-        // Last: closing the file drops the locks of every connection to it.
-        *guard = None;
+        let connections = locked(&self.tail).take().into_iter().chain(std::mem::take(&mut *locked(&self.readers)));
+        for connection in connections.chain(locked(&self.writer).take()) {
+            if !is_sound {
+                // The last to close moves the log into the database. This log may be one that others have overtaken; what
+                // is in it stays there for whoever opens the store next. A connection that refuses is no worse than one
+                // that was never told.
+                let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+            }
+        }
+        // Last: closing the guard's file drops the locks of every connection to it.
+        drop(attached);
     }
 
     fn opened<'a>(&self, slot: &'a mut Option<Connection>) -> Result<&'a mut Connection, StoreError> {
@@ -261,9 +281,7 @@ impl Record {
     }
 
     fn connect(&self) -> Result<Connection, StoreError> {
-        if let Place::File(path) = &self.place {
-            self.hold(path)?;
-        }
+        self.log()?;
         let mut connection = connect(&self.place, &self.options)?;
         let pages = Arc::clone(&self.log_pages);
         connection.wal_hook(Some(move |_: &mut _, count| {
@@ -273,22 +291,32 @@ impl Record {
         Ok(connection)
     }
 
-    /// Sees that the guard is held before a connection is opened.
-    fn hold(&self, path: &Path) -> Result<(), StoreError> {
-        let mut held = locked(&self.guard);
-        if held.is_none() {
-            let guard = Guard::open(path)?;
-            let header = guard.header()?;
-            if let Some(header) = header {
-                migrate::refuse_foreign(header)?;
-            }
-            if !header.is_some_and(|header| header.is_write_ahead) {
-                write_ahead(&connect(&self.place, &self.options)?, self.options.busy_timeout)?;
-            }
-            guard.lock(self.options.busy_timeout)?;
-            *held = Some(guard);
+    /// The log of the open connections, with the guard held; none in memory.
+    fn log(&self) -> Result<Option<Arc<Log>>, StoreError> {
+        let Place::File(path) = &self.place else { return Ok(None) };
+        let mut attached = locked(&self.attached);
+        if attached.is_none() {
+            *attached = Some(self.attach(path)?);
         }
-        Ok(())
+        Ok(attached.as_ref().map(|attached| Arc::clone(&attached.log)))
+    }
+
+    fn attach(&self, path: &Path) -> Result<Attached, StoreError> {
+        let guard = Guard::open(path)?;
+        let header = guard.header()?;
+        if let Some(header) = header {
+            migrate::refuse_foreign(header)?;
+        }
+        if !header.is_some_and(|header| header.is_write_ahead) {
+            write_ahead(&connect(&self.place, &self.options)?, self.options.busy_timeout)?;
+        }
+        guard.lock(self.options.busy_timeout)?;
+        // The first read of a connection opens its log, or makes it; from then on it is kept by the guard.
+        let connection = connect(&self.place, &self.options)?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        let log = Log::open(path).map_err(|error| StoreError::io("opening the write-ahead log", error))?;
+        locked(&self.readers).push(connection);
+        Ok(Attached { guard, log: Arc::new(log) })
     }
 }
 
@@ -296,12 +324,6 @@ impl Drop for Record {
     fn drop(&mut self) {
         self.suspend();
     }
-}
-
-/// Moves what the log holds into the database. Whether all of it was moved, and with `TRUNCATE` the log emptied.
-fn checkpoint(connection: &Connection, mode: &str) -> Result<bool, StoreError> {
-    let is_blocked: bool = connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get(0))?;
-    Ok(!is_blocked)
 }
 
 /// Sets the log to write-ahead, for good. SQLite does not wait for others here, so we do.
