@@ -1,0 +1,160 @@
+"""What children do: operations on a store, each written into a journal when it begins and when it was acknowledged."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import memkura
+from memkura import errors
+from memkura.testing import ToyEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from memkura import Engine
+
+CONTEXT = "c"
+DIMENSIONS = 256
+
+# Without vowels and endings, a word has one form in the index; of twelve letters, no two are alike.
+_LETTERS = "bcfhjklmnpqrtvwx"
+_WORD = 12
+
+
+def new_word(chance: random.Random) -> str:
+    """A word that occurs in one version of one memory and nowhere else."""
+    return "".join(chance.choices(_LETTERS, k=_WORD))
+
+
+def fields_of(word: str) -> dict[str, Any]:
+    """What a memory with `word` says, all of it: a memory that says anything else was torn."""
+    chance = random.Random(word)
+    filler = ["".join(chance.choices(_LETTERS, k=6)) for _ in range(chance.choice((8, 12, 100)))]
+    # Now and then more than a page of the record holds.
+    pad = word * chance.choice((0, 0, 0, 600))
+    return {"summary": " ".join([word, *filler]), "metadata": {"pad": pad}}
+
+
+def word_of(summary: str) -> str:
+    """The word of a summary."""
+    return summary[:_WORD]
+
+
+class Journal:
+    """Lines that are in the file when `say` returns, whatever becomes of the process."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def __call__(self, line: str) -> None:
+        os.write(self.file, f"{line}\n".encode())
+
+
+Say: TypeAlias = "Callable[[str], object]"
+# Operations as they are drawn, by their letters. Compacting takes as long as all the others together.
+MIXED = "r" * 20 + "u" * 13 + "f" * 6 + "c"
+# Planted faults. Each breaks one promise, and the check that is for it must fail.
+FAULTS = ("acknowledges early", "forgets nothing", "keeps the old vector", "loses an update", "tears a text")
+
+
+class Writer:
+    """Remembers, updates and forgets at random, its own memories alone."""
+
+    def __init__(
+        self, engine: Engine, say: Say, seed: str, known: Sequence[tuple[str, str]] = (), fault: str = ""
+    ) -> None:
+        assert not fault or fault in FAULTS
+        self.engine = engine
+        self.say = say
+        self.chance = random.Random(seed)
+        self.known: dict[str, str] = dict(known)
+        self.fault = fault
+
+    def work(self, operations: int, verbs: str = MIXED) -> None:
+        """So many operations, their verbs drawn from the letters of `verbs`."""
+        for _ in range(operations):
+            self.operate(self.chance.choice(verbs))
+
+    def operate(self, verb: str) -> None:
+        """One operation: (r)emember, (u)pdate, (f)orget or (c)ompact."""
+        word = new_word(self.chance)
+        if verb == "c":
+            self.compact()
+        elif verb == "r" or not self.known:
+            self.acknowledged("remember", "-", word, lambda: self.remember(word))
+        else:
+            memory_id = self.chance.choice(list(self.known))
+            if verb == "u":
+                self.acknowledged("update", memory_id, word, lambda: self.update(memory_id, word))
+            else:
+                self.acknowledged("forget", memory_id, "-", lambda: self.forget(memory_id))
+
+    def acknowledged(self, verb: str, memory_id: str, word: str, call: Callable[[], str]) -> None:
+        """Says that it begins, does it, and says how it ended."""
+        self.say(f"begin {verb} {memory_id} {word}")
+        is_early = self.fault == "acknowledges early" and verb != "remember"
+        if is_early:
+            self.say(f"done {verb} {memory_id} {word}")
+        try:
+            done = call()
+        except errors.MemkuraError as error:
+            self.say(f"failed {verb} {memory_id} {word} {type(error).__name__}")
+        else:
+            if not is_early:
+                self.say(f"done {verb} {done} {word}")
+
+    def remember(self, word: str) -> str:
+        fields = fields_of(word)
+        if self.fault == "tears a text":
+            fields["summary"] = fields["summary"][:-6]
+        memory_id = str(self.engine.remember(CONTEXT, **fields))
+        self.known[memory_id] = word
+        return memory_id
+
+    def update(self, memory_id: str, word: str) -> str:
+        old = fields_of(self.known[memory_id])["summary"]
+        if self.fault == "keeps the old vector":
+            (vector,) = ToyEmbedder(DIMENSIONS).embed([old], kind="document")
+            self.engine.update_memory(CONTEXT, memory_id, **fields_of(word), embedding=vector)
+        elif self.fault != "loses an update":
+            self.engine.update_memory(CONTEXT, memory_id, **fields_of(word))
+        self.known[memory_id] = word
+        return memory_id
+
+    def forget(self, memory_id: str) -> str:
+        if self.fault != "forgets nothing":
+            self.engine.forget(CONTEXT, memory_id)
+        del self.known[memory_id]
+        return memory_id
+
+    def compact(self) -> None:
+        """Seals the index and moves the record's pages, between a word before and one after."""
+        try:
+            # Only a context that is loaded is sealed.
+            self.engine.recall(CONTEXT, "x")
+            self.engine.compact()
+        except errors.MemkuraError as error:
+            self.say(f"failed compact - - {type(error).__name__}")
+
+
+def opened(path: str | Path, **options: Any) -> Engine:
+    """The store at `path`, with the embedder that all of these tests share."""
+    return memkura.open(path, embedder=ToyEmbedder(DIMENSIONS), **options)
+
+
+def write(
+    path: str,
+    journal: str,
+    seed: str,
+    known: Sequence[tuple[str, str]] = (),
+    *,
+    operations: int = 1_000_000,
+    verbs: str = MIXED,
+    fault: str = "",
+) -> None:
+    """A child that writes until it is killed, or so many operations."""
+    with opened(path) as engine:
+        Writer(engine, Journal(journal), seed, known, fault).work(operations, verbs)
