@@ -13,12 +13,10 @@ import subprocess
 import sys
 import time
 import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Self
 
 KILLED = -signal.SIGKILL
@@ -70,19 +68,6 @@ class Nursery:
         with self.process:
             assert self.process.stdin
             self.process.stdin.close()
-
-
-def built_shim(folder: Path) -> Path:
-    """The compiled shim; skips the test where there can be none."""
-    if sys.platform != "linux":
-        pytest.skip("the shim is made for Linux")
-    library = folder / "shim.so"
-    source = Path(__file__).with_name("shim.c")
-    try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-lpthread"], check=True)
-    except FileNotFoundError:
-        pytest.skip("there is no C compiler")
-    return library
 
 
 def _start(work: str, arguments: list[Any], options: dict[str, Any]) -> int:
