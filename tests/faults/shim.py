@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from writing import Writer, opened
+from writing import CONTEXT, Journal, Writer, opened
+
+from memkura import errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +46,12 @@ def built_shim(folder: Path) -> Path:
     return library
 
 
-def loaded() -> ctypes.CDLL:
-    """The shim under which this child runs."""
+def watching(folder: str) -> ctypes.CDLL:
+    """The shim under which this child runs, watching `folder`."""
     library = ctypes.CDLL(os.environ["MEMKURA_SHIM"])
     library.shim_kinds.restype = ctypes.c_char_p
     library.shim_fail.argtypes = [ctypes.c_long, ctypes.c_int]
+    library.shim_watch(folder.encode())
     return library
 
 
@@ -63,8 +66,7 @@ def record(
     durability: str = "power_loss",
 ) -> None:
     """A child that writes down every call below `folder` while it works on the store there, opening it twice."""
-    shim = loaded()
-    shim.shim_watch(folder.encode())
+    shim = watching(folder)
     shim.shim_record(log.encode())
     shim.shim_swallow(swallow)
     store = Path(folder) / "agent.memkura"
@@ -80,3 +82,46 @@ def record(
         handle = os.open(path, os.O_RDONLY)
         os.fsync(handle)
         os.close(handle)
+
+
+# Each verb, with a sealing between them.
+SIX = "rufcru"
+
+
+def fail(
+    store: str, journal: str, known: Sequence[tuple[str, str]], position: int, manner: int, *, fault: str = ""
+) -> None:
+    """A child that opens a store and does six operations, while the call at `position` goes wrong."""
+    shim = watching(store)
+    say = Journal(journal)
+    shim.shim_fail(position, manner)
+    try:
+        with opened(store) as engine:
+            writer = Writer(engine, say, "six", known, fault)
+            for deed in SIX:
+                writer.operate(deed)
+    except errors.MemkuraError as error:
+        say(f"failed open - - {type(error).__name__}")
+    struck = shim.shim_struck()
+    say(f"calls {shim.shim_kinds().decode()}")
+    say(f"struck {struck}")
+
+
+def fail_one_sync(store: str, journal: str, known: Sequence[tuple[str, str]]) -> None:
+    """A child in which the sync of one write fails, and which then goes on writing and reading."""
+    shim = watching(store)
+    say = Journal(journal)
+    with opened(store) as engine:
+        writer = Writer(engine, say, "sync", known)
+        writer.operate("r")
+        shim.shim_fail(1, Manner.SYNC_EIO)
+        writer.operate("r")
+        say(f"struck {shim.shim_struck()}")
+        shim.shim_fail(0, Manner.NONE)
+        for deed in "ruf":
+            writer.operate(deed)
+        say(f"calls {shim.shim_kinds().decode()}")
+        for memory_id, word in known:
+            memory = engine.get(CONTEXT, memory_id)
+            hits = engine.recall(CONTEXT, word, legs=["text"])
+            say(f"read {memory is not None and [hit.memory_id for hit in hits] == [memory_id]}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import resource
+import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import memkura
@@ -12,7 +15,6 @@ from memkura.testing import ToyEmbedder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from memkura import Engine
 
@@ -48,8 +50,10 @@ class Journal:
 
     def __init__(self, path: str | Path) -> None:
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.failures = 0
 
     def __call__(self, line: str) -> None:
+        self.failures += line.startswith("failed")
         os.write(self.file, f"{line}\n".encode())
 
 
@@ -57,7 +61,15 @@ Say: TypeAlias = "Callable[[str], object]"
 # Operations as they are drawn, by their letters. Compacting takes as long as all the others together.
 MIXED = "r" * 20 + "u" * 13 + "f" * 6 + "c"
 # Planted faults. Each breaks one promise, and the check that is for it must fail.
-FAULTS = ("acknowledges early", "forgets nothing", "keeps the old vector", "loses an update", "tears a text")
+FAULTS = (
+    "acknowledges early",
+    "acknowledges failures",
+    "forgets nothing",
+    "keeps the old vector",
+    "loses an update",
+    "raises something else",
+    "tears a text",
+)
 
 
 class Writer:
@@ -101,7 +113,14 @@ class Writer:
         try:
             done = call()
         except errors.MemkuraError as error:
-            self.say(f"failed {verb} {memory_id} {word} {type(error).__name__}")
+            if self.fault == "raises something else":
+                raise OSError(str(error)) from None
+            failed = self.fault != "acknowledges failures" or verb == "remember"
+            self.say(
+                f"failed {verb} {memory_id} {word} {type(error).__name__}"
+                if failed
+                else f"done {verb} {memory_id} {word}"
+            )
         else:
             if not is_early:
                 self.say(f"done {verb} {done} {word}")
@@ -158,3 +177,34 @@ def write(
     """A child that writes until it is killed, or so many operations."""
     with opened(path) as engine:
         Writer(engine, Journal(journal), seed, known, fault).work(operations, verbs)
+
+
+def fill(store: str, journal: str, ballast: str, limit: int) -> None:
+    """A child that writes until the disk is full, goes on with reading and forgetting, gets room, and writes again.
+
+    Full is when the file system is, and room comes from removing `ballast`; or with a `limit`, when a file has so many
+    bytes, and room comes from raising it.
+    """
+    say = Journal(journal)
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+    with opened(store) as engine:
+        writer = Writer(engine, say, "fill")
+        while say.failures < 5:
+            writer.operate("r")
+        say("full")
+        for memory_id, word in list(writer.known.items())[::10]:
+            hits = engine.recall(CONTEXT, word, legs=["text"])
+            memory = engine.get(CONTEXT, memory_id)
+            say(f"read {memory is not None and [hit.memory_id for hit in hits] == [memory_id]}")
+        for _ in range(5):
+            writer.operate("f")
+        memory_id = next(iter(writer.known))
+        writer.acknowledged("forget", memory_id, "-", lambda: engine.forget(CONTEXT, memory_id, purge=True)[0])
+        writer.known.pop(memory_id, None)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        Path(ballast).unlink()
+        say("room")
+        writer.work(10, "ruf")
