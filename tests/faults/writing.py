@@ -6,6 +6,9 @@ import os
 import random
 import resource
 import signal
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -208,3 +211,37 @@ def fill(store: str, journal: str, ballast: str, limit: int) -> None:
         Path(ballast).unlink()
         say("room")
         writer.work(10, "ruf")
+
+
+def meddle(store: str) -> None:
+    """What a checksum, a copy or a curious person does: reads every file, and looks into the record with SQLite."""
+    for path in Path(store).rglob("*"):
+        # The index's own files come and go while another process seals.
+        if path.is_file():
+            path.read_bytes()
+    connection = sqlite3.connect(Path(store) / "record.sqlite3")
+    connection.execute("SELECT count(*) FROM memory").fetchone()
+    connection.close()
+
+
+def write_beside_meddlers(
+    store: str, journal: str, rounds: int, *, mine: bool = False, theirs: bool = False, fault: str = ""
+) -> None:
+    """A child that writes, meddles with the files itself or lets another process do so in between, and is killed."""
+    say = Journal(journal)
+    with opened(store) as engine:
+        writer = Writer(engine, say, "meddled", fault=fault)
+        writer.work(10, "r")
+        for _ in range(rounds):
+            writer.work(3, "rruf")
+            if mine:
+                meddle(store)
+            writer.work(3, "rruf")
+            if theirs:
+                subprocess.run([sys.executable, __file__, store], check=True)
+            writer.work(3, "rruf")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    meddle(sys.argv[1])
