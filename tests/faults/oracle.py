@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 RECENT = 30
 SAMPLE = 30
 SAME_VECTOR = 0.999
+# The verbs after which a memory is in no read.
+GOING = ("forget", "purge")
 _INTEGRITY = """
 import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as connection:
@@ -83,7 +85,7 @@ class Ledger:
         verb, memory_id, word = operation
         if memory_id in self.live and verb != "remember":
             self.stale.append((memory_id, self.live.pop(memory_id)))
-        if verb == "forget":
+        if verb in GOING:
             self.gone[memory_id] = self.stale[-1][1] if self.stale else ""
         else:
             self.live[memory_id] = word
@@ -101,7 +103,7 @@ class Ledger:
             if verb == "remember" and word in ids:
                 self.happened(Operation(verb, ids[word], word))
             elif memory_id in self.live and (
-                (verb == "update" and ids.get(word) == memory_id) or (verb == "forget" and memory_id not in shown)
+                (verb == "update" and ids.get(word) == memory_id) or (verb in GOING and memory_id not in shown)
             ):
                 self.happened(operation)
         self.open.clear()

@@ -18,8 +18,8 @@ from memkura import errors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Sixty operations; every fifteenth seals the index and moves the record's pages.
-DEEDS = "rrurufrurufruuc" * 4
+# Sixty operations; every fifteenth seals the index and moves the record's pages. The store is opened twice.
+DEEDS = "|".join(["rrurufrurufruuc" * 2] * 2)
 
 
 class Manner(enum.IntEnum):
@@ -64,16 +64,17 @@ def record(
     fault: str = "",
     swallow: bool = False,
     durability: str = "power_loss",
+    deeds: str = DEEDS,
 ) -> None:
-    """A child that writes down every call below `folder` while it works on the store there, opening it twice."""
+    """A child that writes down every call below `folder` while it works on the store there."""
     shim = watching(folder)
     shim.shim_record(log.encode())
     shim.shim_swallow(swallow)
     store = Path(folder) / "agent.memkura"
-    for half in (DEEDS[:30], DEEDS[30:]):
+    for at, life in enumerate(deeds.split("|")):
         with opened(store, durability=durability) as engine:
-            writer = Writer(engine, lambda line: shim.shim_mark(line.encode()), f"{seed}{len(known)}", known, fault)
-            for deed in half:
+            writer = Writer(engine, lambda line: shim.shim_mark(line.encode()), f"{seed}-{at}", known, fault)
+            for deed in life:
                 writer.operate(deed)
             known = list(writer.known.items())
     shim.shim_mark(b"end")

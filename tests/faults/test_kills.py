@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from children import TIMES, Nursery
 from oracle import Ledger, check, check_file, check_rebuilt, same_answers
-from writing import opened, write
+from writing import MIXED, opened, write
 
 from memkura.testing import FrozenClock
 
@@ -140,6 +140,33 @@ def test_check_finds_a_writer_that_breaks_a_promise(nursery: Nursery, store_path
 
     with pytest.raises(AssertionError, match=found):
         many_rounds()
+
+
+def test_older_index_changes_no_answer(tmp_path: Path) -> None:
+    """A sealed index of before, under the manifest of now, is taken for what is still true of it."""
+    store, journal = tmp_path / "agent.memkura", tmp_path / "journal"
+    ledger = Ledger()
+    write(str(store), str(journal), "before", operations=41, verbs=MIXED.replace("c", "u"))
+    with opened(store) as engine:
+        engine.recall("c", "x")
+        engine.compact()
+    (older,) = store.glob("index/1/*/manifest.json")
+    shutil.copytree(store / "index", tmp_path / "index")
+    ledger.read(journal.read_text().splitlines())
+    write(str(store), str(journal), "after", ledger.known(), operations=40, verbs=MIXED.replace("c", "u"))
+    with opened(store) as engine:
+        engine.recall("c", "x")
+        engine.compact()
+    (manifest,) = store.glob("index/1/*/manifest.json")
+    newest = manifest.read_text()
+    shutil.rmtree(store / "index")
+    shutil.move(tmp_path / "index", store / "index")
+    older.write_text(newest)
+    ledger = Ledger()
+    ledger.read(journal.read_text().splitlines())
+    with opened(store) as engine:
+        check(engine, ledger)
+    check_rebuilt(store, ledger, random.Random(0))
 
 
 def test_check_finds_a_foreign_index(tmp_path: Path) -> None:

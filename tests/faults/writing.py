@@ -94,7 +94,7 @@ class Writer:
             self.operate(self.chance.choice(verbs))
 
     def operate(self, verb: str) -> None:
-        """One operation: (r)emember, (u)pdate, (f)orget or (c)ompact."""
+        """One operation: (r)emember, (u)pdate, (f)orget, (p)urge or (c)ompact."""
         word = new_word(self.chance)
         if verb == "c":
             self.compact()
@@ -104,6 +104,8 @@ class Writer:
             memory_id = self.chance.choice(list(self.known))
             if verb == "u":
                 self.acknowledged("update", memory_id, word, lambda: self.update(memory_id, word))
+            elif verb == "p":
+                self.acknowledged("purge", memory_id, "-", lambda: self.forget(memory_id, purge=True))
             else:
                 self.acknowledged("forget", memory_id, "-", lambda: self.forget(memory_id))
 
@@ -146,9 +148,9 @@ class Writer:
         self.known[memory_id] = word
         return memory_id
 
-    def forget(self, memory_id: str) -> str:
+    def forget(self, memory_id: str, *, purge: bool = False) -> str:
         if self.fault != "forgets nothing":
-            self.engine.forget(CONTEXT, memory_id)
+            self.engine.forget(CONTEXT, memory_id, purge=purge)
         del self.known[memory_id]
         return memory_id
 
@@ -158,6 +160,7 @@ class Writer:
             # Only a context that is loaded is sealed.
             self.engine.recall(CONTEXT, "x")
             self.engine.compact()
+            self.say("compacted")
         except errors.MemkuraError as error:
             self.say(f"failed compact - - {type(error).__name__}")
 
@@ -204,9 +207,7 @@ def fill(store: str, journal: str, ballast: str, limit: int) -> None:
             say(f"read {memory is not None and [hit.memory_id for hit in hits] == [memory_id]}")
         for _ in range(5):
             writer.operate("f")
-        memory_id = next(iter(writer.known))
-        writer.acknowledged("forget", memory_id, "-", lambda: engine.forget(CONTEXT, memory_id, purge=True)[0])
-        writer.known.pop(memory_id, None)
+        writer.operate("p")
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         Path(ballast).unlink()
         say("room")
