@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECTOR = 512
+# What the number of an event says: of an opening (in bits), and of a sync.
 CREATED, CUT = 1, 2
+LISTING, FAILED = 1, 2
 _HEADER = struct.Struct("<Bqq2I")
 
 
@@ -77,8 +79,9 @@ class File:
     durable: bytearray = field(default_factory=bytearray)
     pending: list[Piece] = field(default_factory=list)
 
-    def sync(self) -> None:
-        for piece in self.pending:
+    def sync(self, *, failed: bool = False) -> None:
+        """Puts on disk what is pending. When that fails, the system takes it for written, and no later sync tries."""
+        for piece in [] if failed else self.pending:
             piece.onto(self.durable)
         self.pending.clear()
 
@@ -150,10 +153,10 @@ class Disk:
                 self._file(event).pending.append(Piece(event.number, event.data))
             case "t":
                 self._file(event).pending.append(Piece(event.number, None))
-            case "s" if event.number == 0:
-                self._file(event).sync()
-            case "s":
+            case "s" if event.number == LISTING:
                 self._sync_folder(event)
+            case "s":
+                self._file(event).sync(failed=event.number == FAILED)
             case "r":
                 self._rename(event.path, event.data.decode())
             case "u":

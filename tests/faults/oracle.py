@@ -66,6 +66,8 @@ class Ledger:
         for line in lines:
             deed, *what = line.split()
             if deed == "begin":
+                # One that a killed writer left, before the next one of the same journal began.
+                self.open += [] if begun is None else [begun]
                 begun = Operation(*what)
             elif deed == "done":
                 self.happened(Operation(*what))

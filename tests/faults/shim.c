@@ -169,8 +169,8 @@ static ssize_t wrote(int fd, const void *data, size_t bytes, off_t offset) {
     if (verdict != FAIL) {
         size_t part = verdict == PASS ? bytes : (bytes + 1) / 2;
         done = offset < 0 ? syscall(SYS_write, fd, data, part) : syscall(SYS_pwrite64, fd, data, part, offset);
-        if (verdict == DIE) raise(SIGKILL);
         if (done > 0 && !is_shm(path)) put(WRITE, ino_of(fd), offset < 0 ? lseek(fd, 0, SEEK_CUR) - done : offset, path, data, done);
+        if (verdict == DIE) raise(SIGKILL);
     }
     pthread_mutex_unlock(&turn);
     return done;
@@ -194,6 +194,8 @@ int ftruncate(int fd, off_t size) {
 }
 int ftruncate64(int fd, off_t size) { return ftruncate(fd, size); }
 
+enum { LISTING = 1, FAILED = 2 };
+
 // The sync of a folder, with what it lists: "number name" and a NUL for each.
 static void put_listing(int64_t ino, const char *path) {
     DIR *folder = opendir(path);
@@ -204,18 +206,23 @@ static void put_listing(int64_t ino, const char *path) {
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && !is_shm(entry->d_name))
             bytes += snprintf(listing + bytes, 512, "%ld %s", (long)entry->d_ino, entry->d_name) + 1;
     closedir(folder);
-    put(SYNC, ino, 1, path, listing, bytes);
+    put(SYNC, ino, LISTING, path, listing, bytes);
 }
 
 static int synced(int fd, long number) {
     char path[PATH_MAX];
     struct stat status;
-    int ours = of_fd(fd, path);
-    CALL(SYNC, ours, ours && swallowing ? 0 : syscall(number, fd),
-         if (!swallowing && !is_shm(path) && !fstat(fd, &status)) {
-             if (S_ISDIR(status.st_mode)) put_listing(status.st_ino, path);
-             else put(SYNC, status.st_ino, 0, path, "", 0);
-         });
+    if (!of_fd(fd, path)) return syscall(number, fd);
+    pthread_mutex_lock(&turn);
+    int done = judge(SYNC) == FAIL ? -1 : swallowing ? 0 : syscall(number, fd);
+    int kept = errno;
+    if (!swallowing && !is_shm(path) && !fstat(fd, &status)) {
+        if (!S_ISDIR(status.st_mode)) put(SYNC, status.st_ino, done ? FAILED : 0, path, "", 0);
+        else if (!done) put_listing(status.st_ino, path);
+    }
+    errno = kept;
+    pthread_mutex_unlock(&turn);
+    return done;
 }
 int fsync(int fd) { return synced(fd, SYS_fsync); }
 int fdatasync(int fd) { return synced(fd, SYS_fdatasync); }

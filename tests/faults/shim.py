@@ -65,11 +65,14 @@ def record(
     swallow: bool = False,
     durability: str = "power_loss",
     deeds: str = DEEDS,
+    position: int = 0,
+    manner: int = Manner.NONE,
 ) -> None:
     """A child that writes down every call below `folder` while it works on the store there."""
     shim = watching(folder)
     shim.shim_record(log.encode())
     shim.shim_swallow(swallow)
+    shim.shim_fail(position, manner)
     store = Path(folder) / "agent.memkura"
     for at, life in enumerate(deeds.split("|")):
         with opened(store, durability=durability) as engine:

@@ -11,10 +11,10 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from children import TIMES, Nursery
-from disk import Disk, Event, File, events
+from children import KILLED, TIMES, Nursery
+from disk import FAILED, LISTING, Disk, Event, File, events
 from oracle import Ledger, check, check_file, check_rebuilt
-from shim import built_shim
+from shim import Manner, built_shim
 from writing import opened, write
 
 from memkura import errors
@@ -39,9 +39,10 @@ def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
 
 
 class Recording:
-    """A run of 60 operations in `folder`, and what the folder held before it."""
+    """What a child did to the files in a folder, and what the folder held before it."""
 
     def __init__(self, nursery: Nursery, tmp_path: Path, seed: str, *, is_new: bool = False, **options: Any) -> None:
+        self.nursery = nursery
         self.folder = tmp_path / "disk"
         self.folder.mkdir()
         self.images = tmp_path / "images"
@@ -52,27 +53,35 @@ class Recording:
             write(str(self.folder / "agent.memkura"), str(journal), seed, operations=12, verbs="rruc")
             self.before.read(journal.read_text().splitlines())
         self.disk = Disk(self.folder)
-        log = tmp_path / "log"
-        assert nursery.run("shim.record", str(self.folder), str(log), seed, self.before.known(), **options) == 0
-        self.events = list(events(log.read_bytes()))
+        self.log = tmp_path / "log"
+        self.events: list[Event] = []
         self.made = 0
+        self.status = self.record(seed, **options)
 
-    def moments(self, chance: random.Random) -> dict[int, list[random.Random | None]]:
+    def record(self, seed: str, **options: Any) -> int:
+        """Lets a child work, by default for 60 operations, and returns how it ended. Once more goes on from there."""
+        ledger = copy.deepcopy(self.before)
+        ledger.read(event.path for event in self.events if event.kind == "k")
+        status = self.nursery.run("shim.record", str(self.folder), str(self.log), seed, ledger.known(), **options)
+        self.events = list(events(self.log.read_bytes()))
+        return status
+
+    def moments(self, chance: random.Random, share: float) -> dict[int, list[random.Random | None]]:
         """After which events power is lost, and what is left each time: what was synced, or some of the rest."""
         last = next(at for at, event in enumerate(self.events) if event.path == "end")
         moments: dict[int, list[random.Random | None]] = {}
         for at, event in enumerate(self.events[:last]):
-            if event.kind == "k" and event.path.startswith("done"):
+            if event.kind == "k" and event.path.startswith("done") and chance.random() < share:
                 moments.setdefault(at, []).append(None)
-        for _ in range(STRICT_IMAGES):
+        for _ in range(round(STRICT_IMAGES * share)):
             moments.setdefault(chance.randrange(last), []).append(None)
-        for _ in range(RANDOM_IMAGES):
+        for _ in range(round(RANDOM_IMAGES * share)):
             moments.setdefault(chance.randrange(last), []).append(random.Random(chance.random()))
         return moments
 
-    def check_images(self, chance: random.Random) -> None:
-        """Loses power at many moments, and looks each time."""
-        moments = self.moments(chance)
+    def check_images(self, chance: random.Random, share: float = 1.0) -> None:
+        """Loses power at many moments, or a share of as many, and looks each time."""
+        moments = self.moments(chance, share)
         lines = []
         for at, event in enumerate(self.events):
             self.disk.follow(event)
@@ -103,11 +112,32 @@ class Recording:
 def test_acknowledged_writes_survive_loss_of_power(nursery: Nursery, tmp_path: Path, run: int) -> None:
     """A run with updates, forgetting, sealing and a reopening, cut off at a hundred moments."""
     recording = Recording(nursery, tmp_path, f"run {run}")
+    assert recording.status == 0
     recording.check_images(random.Random(run))
     assert recording.made >= 100
     # The log had everything in it.
     files = {str(path.relative_to(recording.folder)): path for path in recording.folder.rglob("*") if path.is_file()}
     assert recording.disk.now() == {name: path.read_bytes() for name, path in files.items()}
+
+
+@pytest.mark.parametrize("run", range(4 * TIMES))
+def test_loss_of_power_after_a_kill_loses_nothing(nursery: Nursery, tmp_path: Path, run: int) -> None:
+    """A writer is killed in the middle of a call, the next one goes on from what it left, and then power is lost."""
+    chance = random.Random(100 + run)
+    recording = Recording(nursery, tmp_path, "killed", position=chance.randint(1, 2000), manner=Manner.KILL)
+    assert recording.status == KILLED
+    assert recording.record("next", deeds="ruruffc|ruf") == 0
+    recording.check_images(chance, share=0.25)
+
+
+@pytest.mark.parametrize("run", range(4 * TIMES))
+def test_loss_of_power_after_a_failed_sync_loses_nothing(nursery: Nursery, tmp_path: Path, run: int) -> None:
+    """One sync fails, what it should have written is gone for good, and what was acknowledged after it is there."""
+    chance = random.Random(200 + run)
+    recording = Recording(nursery, tmp_path, "failed", position=chance.randint(1, 2000), manner=Manner.SYNC_EIO)
+    assert recording.status == 0
+    assert any(event.kind == "s" and event.number == FAILED for event in recording.events)
+    recording.check_images(chance, share=0.25)
 
 
 @pytest.mark.xfail(strict=True, reason="the folder above a new store is not synced: the whole store may vanish")
@@ -182,7 +212,7 @@ def test_disk_keeps_what_was_synced(tmp_path: Path) -> None:
         disk.follow(event)
     disk.image(tmp_path / "nameless")
     assert not list((tmp_path / "nameless").iterdir())
-    disk.follow(Event("s", 9, 1, str(root), b"1 a\0"))
+    disk.follow(Event("s", 9, LISTING, str(root), b"1 a\0"))
     disk.follow(Event("w", 1, 500, f"{root}/a", b"y" * 1000))
     disk.image(tmp_path / "synced")
     assert (tmp_path / "synced" / "a").read_bytes() == b"x" * 1000
