@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+if sys.platform == "win32":
+    import pytest
+
+    pytest.skip("there is neither fork nor SIGKILL", allow_module_level=True)
+
 KILLED = -signal.SIGKILL
 PATIENCE_SECONDS = 60
 TIMES = 20 if os.environ.get("MEMKURA_FAULTS") == "long" else 1

@@ -47,14 +47,14 @@ class Ledger:
 
     Attributes:
         live: the present word of each memory.
-        gone: memories that were forgotten, with their last word.
+        gone: memories that were forgotten.
         stale: words that were replaced, with their memory.
         open: operations that began and were never acknowledged. Each may have happened or not, and as a whole.
         failures: the exceptions that operations raised, by name.
     """
 
     live: dict[str, str] = field(default_factory=dict)
-    gone: dict[str, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
     stale: list[tuple[str, str]] = field(default_factory=list)
     open: list[Operation] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Ledger:
         if memory_id in self.live and verb != "remember":
             self.stale.append((memory_id, self.live.pop(memory_id)))
         if verb in GOING:
-            self.gone[memory_id] = self.stale[-1][1] if self.stale else ""
+            self.gone.add(memory_id)
         else:
             self.live[memory_id] = word
 

@@ -125,7 +125,7 @@ def fail_one_sync(store: str, journal: str, known: Sequence[tuple[str, str]]) ->
         for deed in "ruf":
             writer.operate(deed)
         say(f"calls {shim.shim_kinds().decode()}")
-        for memory_id, word in known:
+        for memory_id, word in writer.known.items():
             memory = engine.get(CONTEXT, memory_id)
             hits = engine.recall(CONTEXT, word, legs=["text"])
             say(f"read {memory is not None and [hit.memory_id for hit in hits] == [memory_id]}")

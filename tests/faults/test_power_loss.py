@@ -221,3 +221,6 @@ def test_disk_keeps_what_was_synced(tmp_path: Path) -> None:
     held = {file.image(random.Random(seed)) for seed in range(50)}
     assert {b"x" * 1000, b"x" * 500 + b"y" * 1000} < held
     assert b"x" * 512 + b"y" * 488 in {one[:1000] for one in held}, "torn between sectors"
+    for number in (FAILED, 0):
+        disk.follow(Event("s", 1, number, f"{root}/a", b""))
+    assert file.image(random.Random(0)) == b"x" * 1000, "what a failed sync left out is gone"

@@ -120,12 +120,10 @@ class Writer:
         except errors.MemkuraError as error:
             if self.fault == "raises something else":
                 raise OSError(str(error)) from None
-            failed = self.fault != "acknowledges failures" or verb == "remember"
-            self.say(
-                f"failed {verb} {memory_id} {word} {type(error).__name__}"
-                if failed
-                else f"done {verb} {memory_id} {word}"
-            )
+            if self.fault == "acknowledges failures" and verb != "remember":
+                self.say(f"done {verb} {memory_id} {word}")
+            else:
+                self.say(f"failed {verb} {memory_id} {word} {type(error).__name__}")
         else:
             if not is_early:
                 self.say(f"done {verb} {done} {word}")
