@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 RECENT = 30
 SAMPLE = 30
 SAME_VECTOR = 0.999
+# Exceptions that say that nothing was written. After any other, the operation may have happened.
+NOTHING_WRITTEN = ("StorageFull", "StoreBusy")
 # The verbs after which a memory is in no read.
 GOING = ("forget", "purge")
 _INTEGRITY = """
@@ -49,7 +51,7 @@ class Ledger:
         live: the present word of each memory.
         gone: memories that were forgotten.
         stale: words that were replaced, with their memory.
-        open: operations that began and were never acknowledged. Each may have happened or not, and as a whole.
+        open: operations that began and did not end, or not well. Each may have happened or not, and as a whole.
         failures: the exceptions that operations raised, by name.
     """
 
@@ -75,7 +77,7 @@ class Ledger:
                 begun = None
             elif deed == "failed":
                 self.failures.append(what.pop())
-                if begun is not None:
+                if begun is not None and self.failures[-1] not in NOTHING_WRITTEN:
                     self.open.append(begun)
                 begun = None
         if begun is not None:
