@@ -29,7 +29,7 @@ STRICT_IMAGES = 20
 RANDOM_IMAGES = 40
 FULL_CHECK_EVERY = 12
 
-pytestmark = pytest.mark.timeout(300 * TIMES)
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
