@@ -54,6 +54,7 @@ VERBS: dict[str, dict[str, Any]] = {
     "recall": {"context_id": "c", "query": "tea"},
     "explain": {"context_id": "c", "query": "tea", "memory_id": ...},
     "create_context": {"context_id": "d"},
+    "backup": {"destination": "backup"},
     "context": {"context_id": "c"},
     "reindex": {},
     "stats": {},
@@ -95,8 +96,11 @@ def test_walk_meets_every_verb() -> None:
 
 
 @pytest.mark.parametrize(("verb", "name", "default"), ARGUMENTS)
-def test_odd_value_is_taken_or_refused_by_name(verb: str, name: str, default: object) -> None:
+def test_odd_value_is_taken_or_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, name: str, default: object
+) -> None:
     """Nothing ends in an exception that is not ours; a switch takes a bool and a number a whole one, nothing else."""
+    monkeypatch.chdir(tmp_path)
     with memkura.open(":memory:", embedder=ToyEmbedder()) as engine:
         for value in ODD:
             memory_id = engine.remember("c", "tea")

@@ -148,7 +148,7 @@ def _empty(file: Path) -> None:
     [
         (_newer, errors.SchemaTooNew),
         (_trigger, errors.StoreTampered),
-        (_cut, errors.NotAStore),
+        (_cut, errors.StoreDamaged),
         (_other, errors.NotAStore),
         (_empty, errors.NotAStore),
     ],

@@ -103,6 +103,7 @@ def restore(backup: str | os.PathLike[str], path: str | os.PathLike[str]) -> Non
     Raises:
         NotAStore: the file is no whole backup of a store, or the folder holds other things.
         SchemaTooNew: a newer memkura wrote it.
+        StoreDamaged: it is not whole.
         StoreTampered: somebody changed what its database does.
         StoreError: there is a store at `path`.
     """
@@ -679,7 +680,7 @@ class Engine:
         """What is wrong with the record, as far as its database can tell: nothing in a sound one. Reads all of it.
 
         Raises:
-            NotAStore: the record is damaged so much that it cannot be read.
+            StoreDamaged: the record is damaged so much that it cannot be read.
             StoreTampered: somebody changed what the database does.
         """
         return self._core.verify()
@@ -688,7 +689,7 @@ class Engine:
         """Examines the store: its record, and every index against one made afresh. Reads all of it; changes nothing.
 
         Raises:
-            NotAStore: the record is damaged so much that it cannot be read.
+            StoreDamaged: the record is damaged so much that it cannot be read.
             StoreTampered: somebody changed what the database does.
         """
         return Health.of(self._core.examine(), self.stats())

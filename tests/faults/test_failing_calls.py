@@ -159,7 +159,6 @@ def test_failing_call_spoils_no_new_store(empty: Cases, manner: Manner) -> None:
     assert fail_each(empty, manner, positions(opening, manner, most=12)) >= 5
 
 
-@pytest.mark.xfail(strict=True, reason="the database file is then opened for reading alone, and every write fails")
 def test_store_that_cannot_be_written_does_not_open(existing: Cases) -> None:
     """The one failure of opening the database file for writing is told at once."""
     case = existing.run(1, Manner.EIO_ONCE)
@@ -168,7 +167,6 @@ def test_store_that_cannot_be_written_does_not_open(existing: Cases) -> None:
     assert failed == ["open"] or not failed
 
 
-@pytest.mark.xfail(strict=True, reason="a full disk under the sealed index comes out as StoreError, with wrong advice")
 def test_full_disk_while_sealing_is_called_that(existing: Cases) -> None:
     """Sealing meets a full disk at its first folder, and in the middle of its files."""
     calls = existing.run(0, Manner.NONE).calls
@@ -178,9 +176,6 @@ def test_full_disk_while_sealing_is_called_that(existing: Cases) -> None:
         assert set(case.ledger.failures) == {"StorageFull"}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="SQLite says that it cannot open or write; what the system said is not asked for"
-)
 def test_full_disk_while_opening_is_called_that(empty: Cases) -> None:
     """There is no room for the log, or for the memory that its readers share."""
     opening = empty.run(0, Manner.NONE).calls[:30]
@@ -188,7 +183,6 @@ def test_full_disk_while_opening_is_called_that(empty: Cases) -> None:
         assert set(empty.run(position, Manner.FULL_FROM).ledger.failures) == {"StorageFull"}
 
 
-@pytest.mark.xfail(strict=True, reason="a handle is not closed for writes yet when a sync has failed")
 def test_failed_sync_is_final_for_the_handle(existing: Cases) -> None:
     """The write under way raises, later ones raise StoreFailed and touch no file, reads go on, a new handle writes."""
     case = existing.run_sync()

@@ -26,7 +26,6 @@ class Full:
     """What a child that filled its disk had to say."""
 
     def __init__(self, store: Path, folder: Path, limit: int) -> None:
-        self.is_limit = limit > 0
         store.parent.joinpath("ballast").write_bytes(bytes(BALLAST_BYTES))
         journal = folder / "journal"
         with Nursery() as nursery:
@@ -75,11 +74,8 @@ def test_nothing_acknowledged_is_lost(full: Full) -> None:
     assert len(full.before) > 40
 
 
-def test_every_failure_says_that_the_disk_is_full(full: Full, request: pytest.FixtureRequest) -> None:
+def test_every_failure_says_that_the_disk_is_full(full: Full) -> None:
     """And nothing else."""
-    if full.is_limit:
-        reason = "SQLite calls it an input-output error when a file may not grow, so it comes out as StoreError"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     assert set(full.ledger.failures) == {"StorageFull"}
 
 
@@ -90,7 +86,6 @@ def test_reads_go_on(full: Full) -> None:
     assert reads == [["read", "True"]] * len(reads)
 
 
-@pytest.mark.xfail(strict=True, reason="forgetting needs room in the write-ahead log, and none is kept for it")
 def test_forgetting_works(full: Full) -> None:
     """Retiring and purging take room for a moment, which is there."""
     deeds = [deed[0] for deed in full.full if deed[0] != "read"]

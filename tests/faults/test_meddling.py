@@ -36,17 +36,12 @@ def meddled(nursery: Nursery, store: Path, **options: Any) -> Ledger:
     return ledger
 
 
-unguarded = pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="nothing guards the locks of this process against its own closing"
-)
-
-
 @pytest.mark.parametrize(
     "meddlers",
     [
-        pytest.param({"mine": True}, id="this process", marks=unguarded),
+        pytest.param({"mine": True}, id="this process"),
         pytest.param({"theirs": True}, id="another process"),
-        pytest.param({"mine": True, "theirs": True}, id="both", marks=unguarded),
+        pytest.param({"mine": True, "theirs": True}, id="both"),
     ],
 )
 def test_reading_the_files_of_an_open_store_loses_nothing(

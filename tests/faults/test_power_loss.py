@@ -140,7 +140,6 @@ def test_loss_of_power_after_a_failed_sync_loses_nothing(nursery: Nursery, tmp_p
     recording.check_images(chance, share=0.25)
 
 
-@pytest.mark.xfail(strict=True, reason="the folder above a new store is not synced: the whole store may vanish")
 def test_new_store_survives_loss_of_power(nursery: Nursery, tmp_path: Path) -> None:
     """The first writes of a store that was just made."""
     recording = Recording(nursery, tmp_path, "new", is_new=True)
@@ -161,7 +160,6 @@ def test_half_made_store_is_made_whole(nursery: Nursery, tmp_path: Path) -> None
     assert recording.made > 50
 
 
-@pytest.mark.xfail(strict=True, reason="compact cuts the log off and does not sync that: its pages may come back")
 def test_purged_text_does_not_come_back(nursery: Nursery, tmp_path: Path) -> None:
     """Once compact has returned, no file holds a purged text, not even one that the loss of power brings back."""
     recording = Recording(nursery, tmp_path, "purging", deeds="rrrruucpc|ruprpc")

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use memkura_model::{Action, Context, Door, Filter, Invalid, InvalidKind, Memory, MemoryId, Status, Timestamp};
-use memkura_store::Writer;
+use memkura_store::{StoreError, Writer};
 
 use crate::open::read;
 use crate::remember::key_taken;
@@ -45,7 +45,7 @@ impl Engine {
             };
         };
         let candidates = self.candidates(&context, selection, purge, now)?;
-        let forgotten = self.record.write(|writer| {
+        let forget = |writer: &Writer<'_>| {
             let chosen = chosen(writer, &context, selection, &candidates, purge, now)?;
             if let Some(trusted) = chosen.iter().find(|memory| memory.trust_tier > door.source_type().tier()) {
                 return Err(key_taken("memory_id", trusted));
@@ -66,7 +66,15 @@ impl Engine {
                 }
             }
             Ok::<_, EngineError>(chosen.iter().map(|memory| memory.memory_id).collect())
-        })?;
+        };
+        let forgotten = match self.record.write(forget) {
+            // Whoever is out of room wants to forget more than ever.
+            Err(EngineError::Store(StoreError::Full)) => {
+                self.record.make_room()?;
+                self.record.write(forget)?
+            }
+            outcome => outcome?,
+        };
         self.follow_own_write();
         Ok(forgotten)
     }

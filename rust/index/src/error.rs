@@ -9,6 +9,9 @@ pub enum IndexError {
     /// A vector cannot be taken.
     #[error(transparent)]
     Vector(#[from] VectorError),
+    /// There is no room for the sealed part. Nothing is missing without it.
+    #[error("the disk is full")]
+    Full,
     /// The sealed part could not be written or read. Delete it: it is made again from the record.
     #[error("sealed text index: {0}")]
     Sealed(String),
@@ -16,12 +19,23 @@ pub enum IndexError {
 
 impl From<tantivy::TantivyError> for IndexError {
     fn from(error: tantivy::TantivyError) -> Self {
-        Self::Sealed(error.to_string())
+        use tantivy::TantivyError::{IoError, OpenWriteError};
+        use tantivy::directory::error::OpenWriteError as Opening;
+        match &error {
+            IoError(cause) | OpenWriteError(Opening::IoError { io_error: cause, .. }) if is_full(cause) => Self::Full,
+            _ => Self::Sealed(error.to_string()),
+        }
     }
 }
 
 impl From<std::io::Error> for IndexError {
     fn from(error: std::io::Error) -> Self {
-        Self::Sealed(error.to_string())
+        if is_full(&error) { Self::Full } else { Self::Sealed(error.to_string()) }
     }
+}
+
+/// Whether a disk, a quota or the largest file was full.
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }

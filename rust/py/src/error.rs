@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use memkura_engine::EngineError;
+use memkura_index::IndexError;
 use memkura_model::{Invalid, InvalidKind};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -90,6 +91,7 @@ fn exception(py: Python<'_>, error: &EngineError) -> PyErr {
             let (class, advice) = class_of_store(store);
             plain(class, advice)
         }
+        EngineError::Index(IndexError::Full) => plain("StorageFull", "Free some room and try again"),
         EngineError::Index(_) => {
             plain("StoreError", "Delete the index folder of the store; it is made again from the record")
         }

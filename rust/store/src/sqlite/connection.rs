@@ -98,7 +98,7 @@ pub fn is_out_of_room(connection: &Connection) -> bool {
     use std::io::{Error, ErrorKind};
     let (code, system) = last_error(connection);
     let is_full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge);
-    let is_failed_call = code & PRIMARY_CODE == ffi::SQLITE_IOERR;
+    let is_failed_call = [ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN].contains(&(code & PRIMARY_CODE));
     code & PRIMARY_CODE == ffi::SQLITE_FULL || (is_failed_call && is_full(Error::from_raw_os_error(system).kind()))
 }
 

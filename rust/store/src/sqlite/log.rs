@@ -29,11 +29,10 @@ struct Syncing {
 impl Log {
     /// The log of `database`, which a connection has open.
     pub fn open(database: &Path) -> io::Result<Self> {
-        let mut path = database.as_os_str().to_owned();
-        path.push("-wal");
+        let path = beside(database, "-wal");
         // Windows flushes only what may be written to.
         let file = File::options().read(true).write(true).open(&path)?;
-        Ok(Self { path: path.into(), file, syncing: Mutex::default(), synced: Condvar::new() })
+        Ok(Self { path, file, syncing: Mutex::default(), synced: Condvar::new() })
     }
 
     /// Makes what was written before durable. Threads that come while one is at it share the next sync (group commit).
@@ -85,6 +84,13 @@ impl Log {
     fn locked(&self) -> MutexGuard<'_, Syncing> {
         self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A file that SQLite keeps beside a database.
+pub fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::backup::problems;
 use super::connection::{Durability, Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
-use super::log::Log;
+use super::log::{Log, beside};
 use super::{Reader, Writer, migrate};
 use crate::StoreError;
 use crate::patience::patiently;
@@ -250,6 +250,18 @@ impl Record {
         })
     }
 
+    /// Makes some room on a full disk, or in a log that may not grow: what the log holds goes to the database, as far as it
+    /// can, and the log begins anew.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn make_room(&self) -> Result<(), StoreError> {
+        match self.tidy() {
+            Err(StoreError::Full) => Ok(()),
+            other => other,
+        }
+    }
+
     /// Closes every connection; the next call opens what it needs. Nobody else may be at work.
     pub fn suspend(&self) {
         if matches!(self.place, Place::Memory(_)) {
@@ -307,7 +319,9 @@ impl Record {
         if let Some(header) = header {
             migrate::refuse_foreign(header)?;
         }
-        if !header.is_some_and(|header| header.is_write_ahead) {
+        // A new database has no write-ahead log yet; one whose making was cut short has a journal to be rolled back, for
+        // which SQLite needs the lock that the guard would deny.
+        if !header.is_some_and(|header| header.is_write_ahead) || beside(path, "-journal").exists() {
             write_ahead(&connect(&self.place, &self.options)?, self.options.busy_timeout)?;
         }
         guard.lock(self.options.busy_timeout)?;
