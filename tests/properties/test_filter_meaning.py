@@ -69,12 +69,17 @@ filters = st.recursive(
 )
 
 
+# What an object or a list is by itself: it is there, and equals nothing.
+COMPOSITE = object()
+
+
 def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:
-    """Every scalar in metadata with its path; lists are flattened."""
+    """Every value in metadata with its path; what lists hold has the list's path."""
     if isinstance(value, dict):
-        return [leaf for name, item in value.items() for leaf in _leaves(f"{path}.{name}", item)]
+        within = [leaf for name, item in value.items() for leaf in _leaves(f"{path}.{name}", item)]
+        return [(path, COMPOSITE), *within]
     if isinstance(value, list):
-        return [leaf for item in value for leaf in _leaves(path, item)]
+        return [(path, COMPOSITE), *(leaf for item in value for leaf in _leaves(path, item))]
     return [] if value is None else [(path, value)]
 
 

@@ -74,11 +74,9 @@ def test_every_dependency_has_its_reason() -> None:
     assert len(manifests) == 5
     for manifest in manifests:
         table: dict[str, Any] = tomllib.loads(manifest.read_text(encoding="utf-8"))
-        crates |= {
-            *table.get("dependencies", {}),
-            *table.get("dev-dependencies", {}),
-            *table.get("build-dependencies", {}),
-        }
+        for part in (table, *table.get("target", {}).values()):
+            for kind in ("dependencies", "dev-dependencies", "build-dependencies"):
+                crates |= part.get(kind, {}).keys()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = _names(project["build-system"]["requires"]) | _names(project["project"]["dependencies"])
     for extra in project["project"]["optional-dependencies"].values():

@@ -58,21 +58,25 @@ def import_file(file: str, context_id: str | None, path: str, embedder: str, *, 
             raise rows.with_line(error, new) from None
         finally:
             bar.end()
-        _tell(rows, remembered, as_json=as_json)
+        known = [(row, memory_id) for row, memory_id in zip(new, remembered, strict=True) if not memory_id.created]
+        gone = sum(engine.get(row.item["context_id"], memory_id) is None for row, memory_id in known)
+        _tell(rows, remembered, gone, as_json=as_json)
         if interrupts.came:
             screen.aside("the interruption came too late: every row is in the store")
 
 
-def _tell(rows: Rows, remembered: Sequence[Remembered], *, as_json: bool) -> None:
+def _tell(rows: Rows, remembered: Sequence[Remembered], gone: int, *, as_json: bool) -> None:
     added = sum(memory_id.created for memory_id in remembered)
     repaired = sum(bool(memory_id.warnings) for memory_id in remembered)
     known = len(rows) - added
     if as_json:
         counts = {"rows": len(rows), "added": added, "known": known, "unpinned": rows.unpinned, "repaired": repaired}
-        screen.say_json({**counts, "contexts": rows.contexts})
+        screen.say_json({**counts, "gone": gone, "contexts": rows.contexts})
         return
     into = f", into {options.listed(rows.contexts)}" if rows.contexts else ""
     screen.say(f"{len(rows):,} rows: {added:,} added, {known:,} known already{into}")
+    if gone:
+        screen.say(f"{gone:,} of those known were forgotten here, and stay so")
     if rows.unpinned:
         screen.say(f"{rows.unpinned:,} were pinned where they came from; pin them here if you want that")
     if repaired:

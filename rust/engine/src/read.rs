@@ -1,7 +1,7 @@
 //! Reads that ask for no relevance: one memory, a page of them, a count, a history.
 
 use memkura_index::ListOrder;
-use memkura_model::limits::K_MAX;
+use memkura_model::limits::{CONTEXT_MEMORIES_MAX, K_MAX};
 use memkura_model::{Filter, Invalid, Memory, MemoryId, Timestamp, folded_key};
 use memkura_store::Revision;
 
@@ -79,6 +79,9 @@ impl Engine {
         let now = self.steady(now);
         if page.limit > K_MAX {
             return Err(Invalid::over_limit("limit", page.limit, K_MAX, "rows").into());
+        }
+        if page.offset > CONTEXT_MEMORIES_MAX {
+            return Err(Invalid::over_limit("offset", page.offset, CONTEXT_MEMORIES_MAX, "rows").into());
         }
         let Some(context) = self.context(context_id)? else { return Ok(Vec::new()) };
         self.catch_up()?;

@@ -39,7 +39,7 @@ impl Facets {
         let tags: Vec<_> = memory.tags.iter().map(|tag| Scalar::Text(tag.clone())).collect();
         let leaves = memory.metadata.leaves().into_iter();
         let metadata: Vec<_> =
-            leaves.filter_map(|(path, value)| Some((path.into_boxed_str(), Scalar::from_json(&value)?))).collect();
+            leaves.filter_map(|(path, value)| Some((path.into_boxed_str(), Scalar::held(&value)?))).collect();
         for (field, value) in &text {
             enter(self.text.entry(*field).or_default(), value, ordinal);
         }

@@ -83,10 +83,24 @@ impl Filter {
         Self::All(Vec::new())
     }
 
-    /// Whether it has no condition at all.
+    /// Whether its form alone says that every memory passes: it has no condition, or denies one that nothing could meet.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        matches!(self, Self::All(parts) if parts.iter().all(Self::is_everything))
+        match self {
+            Self::All(parts) => parts.iter().all(Self::is_everything),
+            Self::Any(parts) => parts.iter().any(Self::is_everything),
+            Self::Not(part) => part.is_nothing(),
+            Self::Test(..) => false,
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        match self {
+            Self::All(parts) => parts.iter().any(Self::is_nothing),
+            Self::Any(parts) => parts.iter().all(Self::is_nothing),
+            Self::Not(part) => part.is_everything(),
+            Self::Test(_, test) => matches!(test, Test::In(values) if values.is_empty()),
+        }
     }
 
     /// Whether `memory` passes.

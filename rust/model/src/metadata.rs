@@ -34,7 +34,7 @@ impl Metadata {
                     "Trust is stamped by the engine; choose another name",
                 ));
             }
-            check(&path, value, 1)?;
+            check_named(&path, name, value, 1)?;
         }
         let text = serde_json::to_string(object)
             .map_err(|error| Invalid::value("metadata", error.to_string(), "an object", "Give JSON-like values"))?;
@@ -68,7 +68,7 @@ impl Metadata {
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 
-    /// Every scalar inside with its path, lists flattened: what filters can ask for.
+    /// Every value inside with its path, objects and lists as such and by what they hold: what filters can ask for.
     #[must_use]
     pub fn leaves(&self) -> Vec<(String, Value)> {
         let mut out = Vec::new();
@@ -96,16 +96,27 @@ fn check(path: &str, value: &Value, depth: usize) -> Result<(), Invalid> {
             items.iter().enumerate().try_for_each(|(at, item)| check(&format!("{path}[{at}]"), item, depth + 1))
         }
         Value::Object(object) => {
-            object.iter().try_for_each(|(name, item)| check(&format!("{path}.{name}"), item, depth + 1))
+            object.iter().try_for_each(|(name, item)| check_named(&format!("{path}.{name}"), name, item, depth + 1))
         }
         _ => Ok(()),
     }
 }
 
+fn check_named(path: &str, name: &str, value: &Value, depth: usize) -> Result<(), Invalid> {
+    if name.contains('\0') {
+        return Err(Invalid::value(path, "has a key with U+0000", format!("{name:?}"), "Take it out"));
+    }
+    check(path, value, depth)
+}
+
 fn collect(path: String, value: Value, out: &mut Vec<(String, Value)>) {
     match value {
-        Value::Array(items) => items.into_iter().for_each(|item| collect(path.clone(), item, out)),
+        Value::Array(items) => {
+            out.push((path.clone(), Value::Array(Vec::new())));
+            items.into_iter().for_each(|item| collect(path.clone(), item, out));
+        }
         Value::Object(object) => {
+            out.push((path.clone(), Value::Object(Map::new())));
             object.into_iter().for_each(|(name, item)| collect(format!("{path}.{name}"), item, out));
         }
         scalar => out.push((path, scalar)),

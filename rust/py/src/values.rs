@@ -1,6 +1,6 @@
 //! JSON-like values and texts across the door.
 
-use memkura_model::limits::METADATA_DEPTH_MAX;
+use memkura_model::limits::{FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX, METADATA_BYTES_MAX, METADATA_DEPTH_MAX};
 use memkura_model::{Invalid, Timestamp};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
@@ -19,86 +19,117 @@ pub enum Use {
     Filter,
 }
 
+impl Use {
+    /// Most values that are read at all, those that hold others included: the exact bounds are the model's.
+    const fn values_max(self) -> usize {
+        match self {
+            // In JSON each takes two bytes, with the comma.
+            Self::Metadata => METADATA_BYTES_MAX / 2,
+            // A condition is an object in an object, with a list.
+            Self::Filter => FILTER_VALUES_MAX + 4 * FILTER_CONDITIONS_MAX,
+        }
+    }
+}
+
 /// Deepest nesting that is read at all, whatever it is for: the exact bounds are the model's.
 const DEPTH_MAX: usize = METADATA_DEPTH_MAX + 40;
 
 /// The object in a Python mapping; `path` names it in errors.
 pub fn object(value: &Bound<'_, PyAny>, path: &str, purpose: Use) -> Result<Map<String, Value>, Fault> {
-    match json(value, path, purpose, 0)? {
+    match (Reading { purpose, left: purpose.values_max() }).json(value, path, 0)? {
         Value::Object(object) => Ok(object),
         _ => Err(Invalid::value(path, "is not a mapping", value.get_type(), "Give a dict").into()),
     }
 }
 
-fn json(value: &Bound<'_, PyAny>, path: &str, purpose: Use, depth: usize) -> Result<Value, Fault> {
-    if depth > DEPTH_MAX {
-        return Err(Invalid::over_limit(short(path), depth, DEPTH_MAX, "levels").into());
-    }
-    if value.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(value) = value.cast_exact::<PyBool>() {
-        return Ok(Value::Bool(value.is_true()));
-    }
-    if value.is_instance_of::<PyString>() {
-        return Ok(Value::String(name(value, path)?));
-    }
-    if let Ok(value) = value.cast_exact::<PyInt>() {
-        let number = value.extract::<i64>();
-        return number.map(Value::from).map_err(|_| {
-            Invalid::value(short(path), "is an integer outside the signed 64 bits", value, "Write it as text").into()
-        });
-    }
-    if let Ok(value) = value.cast_exact::<PyFloat>() {
-        let number = Number::from_f64(value.value());
-        return number.map(Value::Number).ok_or_else(|| {
-            Invalid::value(short(path), "is not a finite number", value, "Give a finite number").into()
-        });
-    }
-    if let Ok(list) = value.cast_exact::<PyList>() {
-        return items(list.iter(), path, purpose, depth);
-    }
-    if let Ok(mapping) = value.cast::<PyDict>() {
-        let mut object = Map::new();
-        for (key, item) in mapping {
-            let key = key
-                .cast::<PyString>()
-                .map_err(|_| Invalid::value(short(path), "has a key that is not a text", &key, "Use texts as keys"))?;
-            let key = name(key, path)?;
-            let item = json(&item, &format!("{path}.{key}"), purpose, depth + 1)?;
-            object.insert(key, item);
-        }
-        return Ok(Value::Object(object));
-    }
-    if purpose == Use::Filter {
-        if value.hasattr("utcoffset")? {
-            return Ok(Value::String(clock::from_python(value, path)?.to_string()));
-        }
-        if value.is_instance_of::<PyTuple>()
-            || value.is_instance_of::<pyo3::types::PySet>()
-            || value.is_instance_of::<pyo3::types::PyFrozenSet>()
-        {
-            let all = value.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-            return items(all.into_iter(), path, purpose, depth);
-        }
-    }
-    Err(Invalid::value(
-        short(path),
-        "has a type that cannot come back as it was",
-        value.get_type(),
-        "Use None, bool, int, float, str, list or dict",
-    )
-    .into())
+/// A value being read.
+struct Reading {
+    purpose: Use,
+    /// How many more values it may hold.
+    left: usize,
 }
 
-fn items<'py>(
-    items: impl Iterator<Item = Bound<'py, PyAny>>,
-    path: &str,
-    purpose: Use,
-    depth: usize,
-) -> Result<Value, Fault> {
-    let items = items.enumerate().map(|(at, item)| json(&item, &format!("{path}[{at}]"), purpose, depth + 1));
-    Ok(Value::Array(items.collect::<Result<_, _>>()?))
+impl Reading {
+    fn json(&mut self, value: &Bound<'_, PyAny>, path: &str, depth: usize) -> Result<Value, Fault> {
+        self.count(path)?;
+        if depth > DEPTH_MAX {
+            return Err(Invalid::over_limit(short(path), depth, DEPTH_MAX, "levels").into());
+        }
+        if value.is_none() {
+            return Ok(Value::Null);
+        }
+        if let Ok(value) = value.cast_exact::<PyBool>() {
+            return Ok(Value::Bool(value.is_true()));
+        }
+        if value.is_instance_of::<PyString>() {
+            return Ok(Value::String(name(value, path)?));
+        }
+        if let Ok(value) = value.cast_exact::<PyInt>() {
+            let number = value.extract::<i64>();
+            return number.map(Value::from).map_err(|_| {
+                Invalid::value(short(path), "is an integer outside the signed 64 bits", value, "Write it as text")
+                    .into()
+            });
+        }
+        if let Ok(value) = value.cast_exact::<PyFloat>() {
+            let number = Number::from_f64(value.value());
+            return number.map(Value::Number).ok_or_else(|| {
+                Invalid::value(short(path), "is not a finite number", value, "Give a finite number").into()
+            });
+        }
+        if let Ok(list) = value.cast_exact::<PyList>() {
+            return self.items(list.iter(), path, depth);
+        }
+        if let Ok(mapping) = value.cast::<PyDict>() {
+            let mut object = Map::new();
+            for (key, item) in mapping {
+                let key = key.cast::<PyString>().map_err(|_| {
+                    Invalid::value(short(path), "has a key that is not a text", &key, "Use texts as keys")
+                })?;
+                let key = name(key, path)?;
+                let item = self.json(&item, &format!("{path}.{key}"), depth + 1)?;
+                object.insert(key, item);
+            }
+            return Ok(Value::Object(object));
+        }
+        if self.purpose == Use::Filter {
+            if value.hasattr("utcoffset")? {
+                return Ok(Value::String(clock::from_python(value, path)?.to_string()));
+            }
+            if value.is_instance_of::<PyTuple>()
+                || value.is_instance_of::<pyo3::types::PySet>()
+                || value.is_instance_of::<pyo3::types::PyFrozenSet>()
+            {
+                let all = value.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+                return self.items(all.into_iter(), path, depth);
+            }
+        }
+        Err(Invalid::value(
+            short(path),
+            "has a type that cannot come back as it was",
+            value.get_type(),
+            "Use None, bool, int, float, str, list or dict",
+        )
+        .into())
+    }
+
+    fn items<'py>(
+        &mut self,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Value, Fault> {
+        let items = items.enumerate().map(|(at, item)| self.json(&item, &format!("{path}[{at}]"), depth + 1));
+        Ok(Value::Array(items.collect::<Result<_, _>>()?))
+    }
+
+    /// Counts a value before it is read: what is too much is refused before it has cost anything.
+    fn count(&mut self, path: &str) -> Result<(), Fault> {
+        let max = self.purpose.values_max();
+        self.left =
+            self.left.checked_sub(1).ok_or_else(|| Invalid::over_limit(short(path), max + 1, max, "values in all"))?;
+        Ok(())
+    }
 }
 
 /// A path fit for a message, however deep it led.

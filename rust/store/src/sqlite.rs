@@ -9,6 +9,7 @@ mod log;
 mod migrate;
 mod reader;
 mod record;
+mod reserve;
 mod writer;
 
 pub use backup::restore;

@@ -94,7 +94,7 @@ impl Field {
             Self::Time(field) => field.value(memory).map(|instant| Scalar::from(instant.0)).into_iter().collect(),
             Self::Metadata(path) => {
                 let leaves = memory.metadata.leaves().into_iter().filter(|(leaf, _)| leaf == path);
-                leaves.filter_map(|(_, value)| Scalar::from_json(&value)).collect()
+                leaves.filter_map(|(_, value)| Scalar::held(&value)).collect()
             }
         }
     }

@@ -13,6 +13,8 @@ pub enum Scalar {
     Number(Number),
     /// A text, compared code point by code point.
     Text(String),
+    /// An object or a list. It is there, and equals nothing that a filter can name.
+    Composite,
 }
 
 impl Scalar {
@@ -27,6 +29,15 @@ impl Scalar {
             }
             Value::String(text) => Some(Self::Text(text.clone())),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// What a place in metadata holds; `None` for null.
+    #[must_use]
+    pub fn held(value: &Value) -> Option<Self> {
+        match value {
+            Value::Array(_) | Value::Object(_) => Some(Self::Composite),
+            value => Self::from_json(value),
         }
     }
 

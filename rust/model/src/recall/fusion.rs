@@ -48,22 +48,20 @@ impl Weights {
         }
     }
 
-    /// Checks that both are finite, not negative, and not both zero.
+    /// Checks that both lie within bounds in which sums and ratios mean something, and are not both zero.
     ///
     /// # Errors
     /// Names the weight at fault.
     pub fn check(self) -> Result<Self, Invalid> {
+        /// Only the ratio of weights counts, and nobody needs a larger one.
+        const WEIGHT_MAX: f64 = 1e6;
         for (leg, weight) in [("text", self.text), ("vector", self.vector)] {
-            if !weight.is_finite() || weight < 0.0 {
-                return Err(Invalid::value(
-                    format!("weights.{leg}"),
-                    "is not a number of at least 0",
-                    weight,
-                    "Give 0 or more",
-                ));
+            if !(0.0..=WEIGHT_MAX).contains(&weight) {
+                let problem = format!("lies outside 0 to {WEIGHT_MAX}");
+                return Err(Invalid::value(format!("weights.{leg}"), problem, weight, "Give a weight within"));
             }
         }
-        if self.text + self.vector > 0.0 {
+        if self.text.max(self.vector) >= 1.0 / WEIGHT_MAX {
             return Ok(self);
         }
         Err(Invalid::new(InvalidKind::Value, "weights", "are both 0", "0", "Let at least one leg count"))

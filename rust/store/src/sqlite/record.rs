@@ -13,7 +13,7 @@ use super::backup::problems;
 use super::connection::{Durability, Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
 use super::log::{Log, beside};
-use super::{Reader, Writer, migrate};
+use super::{Reader, Writer, migrate, reserve};
 use crate::StoreError;
 use crate::patience::patiently;
 
@@ -90,6 +90,9 @@ impl Record {
         let has_changed = migrate::migrate(record.opened(&mut locked(&record.writer))?, now)?;
         if has_changed {
             record.make_durable()?;
+        }
+        if let Place::File(path) = &record.place {
+            reserve::keep(path);
         }
         Ok(record)
     }
@@ -239,6 +242,14 @@ impl Record {
     /// # Errors
     /// When a file cannot be written.
     pub fn tidy(&self) -> Result<(), StoreError> {
+        self.empty_log()?;
+        if let Place::File(path) = &self.place {
+            reserve::keep(path);
+        }
+        Ok(())
+    }
+
+    fn empty_log(&self) -> Result<(), StoreError> {
         self.writing(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
             let tidied = self.checkpoint(connection, "TRUNCATE");
@@ -250,13 +261,16 @@ impl Record {
         })
     }
 
-    /// Makes some room on a full disk, or in a log that may not grow: what the log holds goes to the database, as far as it
-    /// can, and the log begins anew.
+    /// Makes some room on a full disk, or in a log that may not grow: what was kept in reserve is given back, what the log
+    /// holds goes to the database as far as it can, and the log begins anew.
     ///
     /// # Errors
     /// When a file cannot be written.
     pub fn make_room(&self) -> Result<(), StoreError> {
-        match self.tidy() {
+        if let Place::File(path) = &self.place {
+            reserve::spend(path);
+        }
+        match self.empty_log() {
             Err(StoreError::Full) => Ok(()),
             other => other,
         }
