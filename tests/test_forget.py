@@ -124,6 +124,8 @@ def test_forgetting_stays_in_its_context(engine: Engine) -> None:
         {"purge": True},
         {"filters": {}, "purge": True},
         {"filters": {"tags": "x"}, "everything": True},
+        {"filters": {"not": {"tags": {"in": []}}}},
+        {"filters": {"or": [{"type": "note"}, {"not": {"memory_id": {"in": []}}}]}},
     ],
     ids=repr,
 )
