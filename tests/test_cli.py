@@ -418,7 +418,27 @@ def test_import_says_which_rows_were_forgotten_since(run: Run, tmp_path: Path) -
     _ok(run("forget", "--everything", "--yes"))
     counts = _counts(run("import", file, "--json"))
     assert (counts["added"], counts["known"], counts["gone"]) == (0, 2, 2)
-    assert "2 of those known were forgotten here" in run("import", file).stdout
+    assert "2 of those known were forgotten or purged here" in run("import", file).stdout
+    counts = _counts(run("import", file, "--again", "--json"))
+    assert (counts["added"], counts["known"], counts["gone"]) == (2, 0, 0)
+    assert json.loads(run("list", "--json").stdout)["total"] == 2
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_own_export_brings_nothing_back_in_silence(run: Run, tmp_path: Path, purge: bool) -> None:  # noqa: FBT001
+    """PUR-2: an export from before a purge or a removal leaves the dead dead and says so; one word brings them back."""
+    _ok(run("remember", "tea kanpo-7731"))
+    _ok(run("remember", "coffee"))
+    file = tmp_path / "export.jsonl"
+    _ok(run("export", "-o", str(file)))
+    memory_id = json.loads(file.read_text().splitlines()[0])["memory_id"]
+    _ok(run("forget", memory_id, *(["--purge"] if purge else [])))
+    counts = _counts(run("import", str(file), "--json"))
+    assert (counts["added"], counts["known"], counts["gone"]) == (0, 2, 1)
+    assert json.loads(run("list", "--json").stdout)["total"] == 1
+    counts = _counts(run("import", str(file), "--again", "--json"))
+    assert (counts["added"], counts["gone"]) == (1, 0)
+    assert json.loads(run("list", "--json").stdout)["total"] == 2
 
 
 def test_file_with_too_many_rows_is_refused_before_it_is_embedded(

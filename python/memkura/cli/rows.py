@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memkura.errors import InvalidInput, MemkuraError, NotFound, UnknownField
 from memkura.evaluation.cases import text_of
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memkura.engine import Engine
+
+Standing = Literal["new", "here", "gone"]
 
 _TEXT = {"summary", "content", "text", "title"}
 _KEPT = {
@@ -62,14 +64,16 @@ class Row:
     memory_id: str | None
     item: Mapping[str, Any]
 
-    def is_in(self, engine: Engine) -> bool:
-        """Whether the store holds this very memory: the file is its own export."""
+    def standing(self, engine: Engine) -> Standing:
+        """Whether the store holds this very memory (the file is its own export), held it once, or never did."""
         if self.memory_id is None:
-            return False
+            return "new"
+        context_id = self.item["context_id"]
         try:
-            return engine.get(self.item["context_id"], self.memory_id) is not None
-        except (InvalidInput, NotFound):  # an id of another form, or a context that is not there yet
-            return False
+            engine.history(context_id, self.memory_id)
+            return "gone" if engine.get(context_id, self.memory_id) is None else "here"
+        except (InvalidInput, NotFound):  # an id of another form, or of another store
+            return "new"
 
 
 class Rows:

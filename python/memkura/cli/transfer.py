@@ -19,7 +19,7 @@ from memkura.jsonl import read_objects, to_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from memkura.cli.rows import Rows
+    from memkura.cli.rows import Row, Rows
     from memkura.engine import Engine
     from memkura.records import Remembered
 
@@ -29,14 +29,15 @@ _PAGE = 1_000
 @click.command("import", epilog=exits.HELP)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="For rows that name none.")
+@click.option("--again", is_flag=True, help="Bring rows back that were forgotten or purged here.")
 @options.store
 @options.embedder
 @options.as_json
-def import_file(file: str, context_id: str | None, path: str, embedder: str, *, as_json: bool) -> None:
+def import_file(file: str, context_id: str | None, path: str, embedder: str, *, again: bool, as_json: bool) -> None:
     """Remember every row of FILE, a JSONL file as export writes it, or with id and text.
 
-    The file is taken whole or not at all. A row that was imported before adds nothing. What comes in this way is
-    external, and pins are not taken over.
+    The file is taken whole or not at all. A row that was imported before adds nothing, and one that was forgotten or
+    purged since stays so, unless --again. What comes in this way is external, and pins are not taken over.
     """
     from memkura.cli.rows import Rows
 
@@ -47,7 +48,8 @@ def import_file(file: str, context_id: str | None, path: str, embedder: str, *, 
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", TextRepaired)  # counted below
-        new = [row for row in rows if not row.is_in(engine)]
+        standing = {row.number: row.standing(engine) for row in rows}
+        new = [row for row in rows if standing[row.number] == "new" or (again and standing[row.number] == "gone")]
         items = [row.item for row in new]
         bar = screen.Bar(f"importing {len(new):,}")
         try:
@@ -58,11 +60,24 @@ def import_file(file: str, context_id: str | None, path: str, embedder: str, *, 
             raise rows.with_line(error, new) from None
         finally:
             bar.end()
-        known = [(row, memory_id) for row, memory_id in zip(new, remembered, strict=True) if not memory_id.created]
-        gone = sum(engine.get(row.item["context_id"], memory_id) is None for row, memory_id in known)
-        _tell(rows, remembered, gone, as_json=as_json)
+        gone = {
+            at for at, row in enumerate(new) if not remembered[at].created and _is_gone(engine, row, remembered[at])
+        }
+        if again and gone:
+            # The word by which such a row is known names the memory that is gone.
+            items = [{**items[at], "idempotency_key": None} for at in sorted(gone)]
+            back = engine._remember_drafts(items, [vectors[at] for at in sorted(gone)])  # noqa: SLF001 - likewise
+            remembered = [*(memory_id for at, memory_id in enumerate(remembered) if at not in gone), *back]
+            gone = set()
+        stay = len(gone) + (0 if again else sum(one == "gone" for one in standing.values()))
+        _tell(rows, remembered, stay, as_json=as_json)
         if interrupts.came:
             screen.aside("the interruption came too late: every row is in the store")
+
+
+def _is_gone(engine: Engine, row: Row, memory_id: Remembered) -> bool:
+    """Whether the row was known, and its memory is in no read any more."""
+    return not memory_id.created and engine.get(row.item["context_id"], memory_id) is None
 
 
 def _tell(rows: Rows, remembered: Sequence[Remembered], gone: int, *, as_json: bool) -> None:
@@ -76,7 +91,7 @@ def _tell(rows: Rows, remembered: Sequence[Remembered], gone: int, *, as_json: b
     into = f", into {options.listed(rows.contexts)}" if rows.contexts else ""
     screen.say(f"{len(rows):,} rows: {added:,} added, {known:,} known already{into}")
     if gone:
-        screen.say(f"{gone:,} of those known were forgotten here, and stay so")
+        screen.say(f"{gone:,} of those known were forgotten or purged here, and stay so; --again brings them back")
     if rows.unpinned:
         screen.say(f"{rows.unpinned:,} were pinned where they came from; pin them here if you want that")
     if repaired:
