@@ -616,3 +616,23 @@ def test_forgetting_several_asks_first(run: Run) -> None:
     assert run("forget", "--everything", input="n\n").exit_code == 130
     assert json.loads(run("list", "--json").stdout)["total"] == 2
     assert len(json.loads(_ok(run("forget", "--everything", "--yes", "--json")).stdout)["forgotten"]) == 2
+
+
+def test_forgotten_memory_shows_its_history(run: Run) -> None:
+    """What was forgotten is in no read but its history, on the command line too."""
+    memory_id = json.loads(_ok(run("remember", "tea", "--json")).stdout)["memory_id"]
+    _ok(run("forget", memory_id))
+    assert run("show", memory_id).exit_code == 1
+    shown = json.loads(run("show", memory_id, "--history", "--json").stdout)
+    assert (shown["in_use"], [revision["action"] for revision in shown["history"]]) == (False, ["remember", "forget"])
+    assert "revision 2" in run("show", memory_id, "--history").stdout
+    assert run("show", "01a22c58-1acb-7000-8efb-31fec8cd192c", "--history").exit_code == 1
+
+
+def test_recall_without_a_hit_says_so(run: Run) -> None:
+    """On standard error: a program reads nothing, a person reads why; a threshold that nothing can reach is named."""
+    _ok(run("remember", "tea"))
+    result = run("recall", "zebra")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing was found" in result.stderr
+    assert "vector:no_embedder" in run("recall", "tea", "--min-similarity", "0.5").stderr

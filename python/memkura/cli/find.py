@@ -67,6 +67,8 @@ def recall(
                 screen.pairs(hit.explanation.items(), "   ")
         for word in hits.degraded:
             screen.aside(f"degraded: {word}")
+        if not hits:
+            screen.aside("nothing was found")
     if not hits:
         click.get_current_context().exit(exits.NOTHING_FOUND)
 
@@ -94,17 +96,20 @@ def show(
         raise click.UsageError("give either an id or --key")
     with options.open_store(path, "none") as engine:
         memory = engine.get(options.known(engine, context_id), memory_id, key=key, scope=scope)
-        revisions = engine.history(context_id, memory.memory_id) if memory is not None and history else []
-    if memory is None:
+        named = memory_id if memory is None else memory.memory_id
+        # A memory that was forgotten still has a history; one that never was is not found.
+        revisions = engine.history(context_id, named) if history and named is not None else []
+    if memory is None and not revisions:
         screen.complain("no such memory in this context")
         click.get_current_context().exit(exits.NOTHING_FOUND)
-    elif as_json:
-        document = memory.as_dict()
+        return
+    document = {"memory_id": named, "in_use": False} if memory is None else memory.as_dict()
+    if as_json:
         screen.say_json({**document, "history": revisions} if history else document)
     else:
-        screen.pairs((name, value) for name, value in memory.as_dict().items() if value not in (None, [], {}, ()))
-        for revision in revisions:
-            screen.say()
+        screen.pairs((name, value) for name, value in document.items() if value not in (None, [], {}, ()))
+        for number, revision in enumerate(revisions, 1):
+            screen.say(f"\nrevision {number}")
             screen.pairs((name, value) for name, value in revision.items() if value is not None)
 
 

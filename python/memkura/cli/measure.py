@@ -63,7 +63,9 @@ def evaluate(
             neighbours=neighbours,
         )
         asking.end()
+        note = engine.embedder.note
     if as_json:
         screen.say_json(report.as_dict())
     else:
         screen.say(report.table())
+        screen.aside(note)

@@ -112,7 +112,8 @@ mod tests {
                 scope.spawn(|| (0..50).for_each(|_| log.sync().expect("a sync")));
             }
         });
-        assert_eq!((log.locked().asked, log.locked().done), (400, 400));
+        let syncing = log.locked();
+        assert_eq!((syncing.asked, syncing.done), (400, 400));
     }
 
     /// A file of the same name is another log.
