@@ -88,6 +88,7 @@ class Engine:
         durability: str,
         busy_timeout: float,
         create: bool,
+        allow_network: bool,
         embedder: tuple[str, int] | None = None,
     ) -> Engine: ...
     def close(self) -> None: ...

@@ -188,7 +188,7 @@ async def open_async(path: Any, embedder: object = "auto", *args: Any, **options
         path: the store's folder.
         embedder: as in :func:`memkura.open`; one with ``aembed`` is awaited on the running loop.
         args: ``clock``.
-        options: ``durability``, ``busy_timeout``, ``create``.
+        options: ``durability``, ``busy_timeout``, ``create``, ``allow_network``.
 
     Returns:
         The engine, an asynchronous context manager.

@@ -60,6 +60,7 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
     durability: Literal["power_loss", "process_crash"] = "power_loss",
     busy_timeout: float = 30.0,
     create: bool = True,
+    allow_network: bool = False,
 ) -> Engine:
     """Opens the store at `path`.
 
@@ -72,6 +73,7 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         durability: what an acknowledged write survives.
         busy_timeout: seconds to wait while another process writes.
         create: make the store if there is none.
+        allow_network: open it on a network file system too, where one process at a time may use it.
 
     Returns:
         The engine, a context manager. Safe to share between threads; each process opens its own.
@@ -82,6 +84,10 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         InvalidInput: an argument has a value that cannot be taken; no store was made.
         NotAStore: the path holds something else, or nothing and `create` is false.
         SchemaTooNew: a newer memkura wrote the store.
+        StoreTampered: its database is not as memkura makes it.
+        StoreError: it lies on a network file system.
+
+    A store on a file system that cannot be written to is opened for reading; writes raise ``StoreReadOnly``.
 
     Example:
         >>> import memkura
@@ -90,7 +96,15 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         ...     engine.count("ops")
         1
     """
-    return Engine(path, embedder, clock, durability=durability, busy_timeout=busy_timeout, create=create)
+    return Engine(
+        path,
+        embedder,
+        clock,
+        durability=durability,
+        busy_timeout=busy_timeout,
+        create=create,
+        allow_network=allow_network,
+    )
 
 
 def restore(backup: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
@@ -133,6 +147,7 @@ class Engine:
         durability: str = "power_loss",
         busy_timeout: float = 30.0,
         create: bool = True,
+        allow_network: bool = False,
     ) -> None:
         self._path = arguments.path(path)
         arguments.hook(clock, "clock", "() -> datetime")
@@ -144,6 +159,7 @@ class Engine:
             durability=durability,
             busy_timeout=busy_timeout,
             create=create,
+            allow_network=allow_network,
         )
         with forking.held():
             self._bound = Binding(open_core, embedder)

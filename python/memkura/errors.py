@@ -114,6 +114,10 @@ class NotAStore(StoreError):
     """The path holds something that is not a memkura store."""
 
 
+class StoreReadOnly(StoreError):
+    """The store lies where nothing can be written. Reading works; copy it elsewhere to write."""
+
+
 class StoreDamaged(StoreError):
     """The record holds what memkura never writes: a bad disk, or a hand that edited it. Restore a backup."""
 

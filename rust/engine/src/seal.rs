@@ -36,7 +36,10 @@ impl Engine {
 
     /// Lets a thread of its own seal what has grown large, unless one is at it already. A write never waits for it.
     pub(crate) fn seal_soon(&self) {
-        if !self.seal_is_due.load(Ordering::Acquire) || self.sealing.swap(true, Ordering::AcqRel) {
+        if self.record.is_read_only()
+            || !self.seal_is_due.load(Ordering::Acquire)
+            || self.sealing.swap(true, Ordering::AcqRel)
+        {
             return;
         }
         self.seal_is_due.store(false, Ordering::Release);

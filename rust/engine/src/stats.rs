@@ -66,6 +66,7 @@ impl Engine {
     /// When another process keeps the record busy, or a file cannot be written.
     pub fn compact(&self) -> Result<usize, EngineError> {
         let _inside = self.enter()?;
+        self.record.see_writable()?;
         let sealed = self.seal_everything()?;
         self.record.compact()?;
         Ok(sealed)

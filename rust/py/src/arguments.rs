@@ -222,6 +222,7 @@ pub fn record_options(
     durability: Any<'_, '_>,
     busy_timeout: Any<'_, '_>,
     create: Any<'_, '_>,
+    allow_network: Any<'_, '_>,
 ) -> Result<RecordOptions, Fault> {
     const DURABILITIES: &[(&str, Durability)] =
         &[("power_loss", Durability::PowerLoss), ("process_crash", Durability::ProcessCrash)];
@@ -234,6 +235,7 @@ pub fn record_options(
         durability: choice(durability, "durability", DURABILITIES)?,
         busy_timeout: Duration::from_secs_f64(seconds),
         create: truth(create, "create")?,
+        allow_network: truth(allow_network, "allow_network")?,
     })
 }
 

@@ -44,18 +44,20 @@ impl PyEngine {
 #[pymethods]
 impl PyEngine {
     #[staticmethod]
-    #[pyo3(signature = (path, *, durability, busy_timeout, create, clock = None, embedder = None))]
+    #[pyo3(signature = (path, *, durability, busy_timeout, create, allow_network, clock = None, embedder = None))]
+    #[expect(clippy::too_many_arguments, reason = "the options of `memkura.open`")]
     fn open(
         py: Python<'_>,
         path: &str,
         durability: Any<'_, '_>,
         busy_timeout: Any<'_, '_>,
         create: Any<'_, '_>,
+        allow_network: Any<'_, '_>,
         clock: Option<Py<PyAny>>,
         embedder: Option<(String, usize)>,
     ) -> PyResult<Self> {
         guarded(py, || {
-            let record = record_options(durability, busy_timeout, create)?;
+            let record = record_options(durability, busy_timeout, create, allow_network)?;
             let now = clock::now(py, clock.as_ref())?;
             let engine = py.detach(|| Engine::open(path, OpenOptions { record, embedder }, now))?;
             Ok(Self { engine, clock })

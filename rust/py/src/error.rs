@@ -122,6 +122,10 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
         Store::Corrupt(_) | Store::Damaged { .. } => {
             ("StoreDamaged", "Run memkura verify; restore a backup, or export what can still be read")
         }
+        Store::ReadOnly => ("StoreReadOnly", "Copy the store to where it can be written; reading works here"),
+        Store::OnNetwork(_) => {
+            ("StoreError", "Put it on a local disk; or say allow_network=True and let one process at a time use it")
+        }
         Store::InTheWay(_) => ("StoreError", "Name a place where nothing is; nothing is ever overwritten"),
         Store::Tampered(_) => ("StoreTampered", "Do not use this file; restore a backup, or ask where it came from"),
         Store::SchemaTooNew { .. } => ("SchemaTooNew", "Upgrade memkura; nothing was touched"),

@@ -30,6 +30,12 @@ pub enum StoreError {
         /// The newest version that this build knows.
         known: i64,
     },
+    /// The store lies where nothing can be written.
+    #[error("the store lies on a file system that cannot be written to")]
+    ReadOnly,
+    /// The store lies on a network file system, which does not keep the locks that several processes need.
+    #[error("the store lies on a network file system ({0}), where locks and shared memory cannot be relied on")]
+    OnNetwork(&'static str),
     /// Something is where a new file or store was to be made. Nothing is ever overwritten.
     #[error("{0} is there already")]
     InTheWay(String),

@@ -4,6 +4,7 @@ mod backup;
 mod columns;
 mod connection;
 mod embedding;
+mod filesystem;
 mod guard;
 mod log;
 mod migrate;

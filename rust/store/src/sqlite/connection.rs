@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi};
 
+use super::log::beside;
 use crate::StoreError;
 
 /// The first SQLite without the race in which processes that checkpoint together lose commits.
@@ -31,11 +32,18 @@ pub struct Options {
     pub busy_timeout: Duration,
     /// Whether to make the store when there is none.
     pub create: bool,
+    /// Whether the store may lie on a network file system, where one process of one machine may use it at a time.
+    pub allow_network: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durability: Durability::default(), busy_timeout: Duration::from_secs(30), create: true }
+        Self {
+            durability: Durability::default(),
+            busy_timeout: Duration::from_secs(30),
+            create: true,
+            allow_network: false,
+        }
     }
 }
 
@@ -50,6 +58,8 @@ pub fn sqlite_version() -> &'static str {
 pub enum Place {
     /// A database file.
     File(PathBuf),
+    /// A database file on a file system that cannot be written to.
+    Fixed(PathBuf),
     /// Shared memory of this process, under a name of its own.
     Memory(String),
 }
@@ -71,6 +81,7 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match place {
         Place::File(path) => Connection::open_with_flags(path, flags)?,
+        Place::Fixed(path) => open_fixed(path)?,
         Place::Memory(name) => {
             let uri = format!("file:/{name}?vfs=memdb");
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_CREATE)?
@@ -90,6 +101,25 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
     Ok(connection)
+}
+
+/// Opens a database of which not a byte can change. Without a log there is nothing to lock or to watch (`immutable`); with
+/// one SQLite must read it.
+fn open_fixed(path: &Path) -> Result<Connection, StoreError> {
+    use std::fmt::Write as _;
+
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let has_log = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            // Writing to a string cannot fail.
+            _ => drop(write!(uri, "%{byte:02X}")),
+        }
+    }
+    uri.push_str(if has_log { "?mode=ro" } else { "?mode=ro&immutable=1" });
+    Ok(Connection::open_with_flags(uri, flags)?)
 }
 
 /// Whether the last call failed because the disk, a quota or the largest file was full. SQLite tells of a full disk alone,

@@ -60,6 +60,11 @@ pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<bool, Stor
     Ok(true)
 }
 
+/// Refuses a database that is not of the newest version, where it cannot be brought there.
+pub fn see_current(connection: &Connection) -> Result<(), StoreError> {
+    if checked_version(connection)? == STEPS.len() as i64 { Ok(()) } else { Err(StoreError::ReadOnly) }
+}
+
 /// The version of a database that is ours, as it should be, and not newer than this build.
 pub fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;

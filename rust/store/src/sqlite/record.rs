@@ -13,7 +13,7 @@ use super::backup::problems;
 use super::connection::{Durability, Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
 use super::log::{Log, beside};
-use super::{Reader, Writer, migrate, reserve};
+use super::{Reader, Writer, filesystem, migrate, reserve};
 use crate::StoreError;
 use crate::patience::patiently;
 
@@ -70,11 +70,15 @@ impl Record {
         let place = if path == ":memory:" {
             Place::Memory(format!("memkura-{}", migrate::random_name::<8>()?))
         } else {
-            Place::File(prepare(Path::new(path), options.create)?)
+            let file = prepare(Path::new(path), options.create)?;
+            if let Some(name) = filesystem::network(&file).filter(|_| !options.allow_network) {
+                return Err(StoreError::OnNetwork(name));
+            }
+            if filesystem::is_read_only(&file) { Place::Fixed(file) } else { Place::File(file) }
         };
         let anchor = match place {
             Place::Memory(_) => Some(Mutex::new(connect(&place, &options)?)),
-            Place::File(_) => None,
+            Place::File(_) | Place::Fixed(_) => None,
         };
         let record = Self {
             place,
@@ -87,8 +91,9 @@ impl Record {
             failure: OnceLock::new(),
             _anchor: anchor,
         };
-        let has_changed = migrate::migrate(record.opened(&mut locked(&record.writer))?, now)?;
-        if has_changed {
+        if matches!(record.place, Place::Fixed(_)) {
+            record.reading(|connection| migrate::see_current(connection))?;
+        } else if migrate::migrate(record.opened(&mut locked(&record.writer))?, now)? {
             record.make_durable()?;
         }
         if let Place::File(path) = &record.place {
@@ -122,6 +127,7 @@ impl Record {
     fn writing<T, E: From<StoreError>>(&self, work: impl FnOnce(&mut Connection) -> Result<T, E>) -> Result<T, E> {
         /// SQLite's own default: about 4 MiB.
         const LOG_PAGES_MAX: i32 = 1_000;
+        self.see_writable()?;
         if let Some(failure) = self.failure.get() {
             return Err(StoreError::Failed(failure.clone()).into());
         }
@@ -214,6 +220,18 @@ impl Record {
         })
     }
 
+    /// Whether the store lies on a file system that cannot be written to.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.place, Place::Fixed(_))
+    }
+
+    /// # Errors
+    /// When the store lies on a file system that cannot be written to.
+    pub fn see_writable(&self) -> Result<(), StoreError> {
+        if self.is_read_only() { Err(StoreError::ReadOnly) } else { Ok(()) }
+    }
+
     /// A number that differs whenever anyone, this process included, has committed in between. About 2 µs.
     ///
     /// # Errors
@@ -281,10 +299,10 @@ impl Record {
         if matches!(self.place, Place::Memory(_)) {
             return;
         }
-        let Some(attached) = locked(&self.attached).take() else { return };
-        let is_sound = self.failure.get().is_none() && attached.log.is_in_place();
-        if is_sound {
-            attached.guard.unlock();
+        let attached = locked(&self.attached).take();
+        let is_sound = self.failure.get().is_none() && attached.as_ref().is_none_or(|held| held.log.is_in_place());
+        if let Some(held) = attached.as_ref().filter(|_| is_sound) {
+            held.guard.unlock();
         }
         let connections = locked(&self.tail).take().into_iter().chain(std::mem::take(&mut *locked(&self.readers)));
         for connection in connections.chain(locked(&self.writer).take()) {

@@ -1,0 +1,69 @@
+//! What the file system below a store is like.
+
+use std::path::Path;
+
+/// The name of the network file system that `folder` lies on, as far as the system tells; `None` on a local one.
+///
+/// A write-ahead log needs memory that every process shares and locks that all of them obey; network file systems have
+/// neither between machines. FUSE is not among them: it says nothing of where the files are.
+#[cfg(target_os = "linux")]
+pub fn network(folder: &Path) -> Option<&'static str> {
+    // The type differs between architectures, the numbers have 32 bits.
+    named(nix::sys::statfs::statfs(folder).ok()?.filesystem_type().0 as u32)
+}
+
+#[cfg(target_os = "linux")]
+fn named(magic: u32) -> Option<&'static str> {
+    NETWORK.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)
+}
+
+/// Magic numbers of statfs(2).
+#[cfg(target_os = "linux")]
+const NETWORK: &[(u32, &str)] = &[
+    (0x6969, "nfs"),
+    (0x517B, "smb"),
+    (0xFF53_4D42, "cifs"),
+    (0xFE53_4D42, "smb2"),
+    (0x0102_1997, "9p"),
+    (0x5346_414F, "afs"),
+    (0x7375_7245, "coda"),
+    (0x00C3_6400, "ceph"),
+    (0x0BD0_0BD0, "lustre"),
+    (0x4750_4653, "gpfs"),
+    (0x0116_1970, "gfs2"),
+    (0x7461_636F, "ocfs2"),
+    (0x786F_4256, "vboxsf"),
+];
+
+#[cfg(not(target_os = "linux"))]
+pub fn network(_: &Path) -> Option<&'static str> {
+    None
+}
+
+/// Whether nothing on the file system below `path` can be written.
+#[cfg(unix)]
+pub fn is_read_only(path: &Path) -> bool {
+    use std::io::ErrorKind::ReadOnlyFilesystem;
+    std::fs::File::options().write(true).open(path).is_err_and(|error| error.kind() == ReadOnlyFilesystem)
+}
+
+#[cfg(not(unix))]
+pub fn is_read_only(_: &Path) -> bool {
+    false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// A share is known by its number; a local disk has no such name.
+    #[test]
+    fn shares_have_names() {
+        assert_eq!(named(0x6969), Some("nfs"));
+        assert_eq!(named(0xFF53_4D42), Some("cifs"));
+        for local in [0xEF53, 0x0102_1994, 0x9123_683E, 0x5846_5342] {
+            assert_eq!(named(local), None);
+        }
+        assert!(network(Path::new("/proc")).is_none());
+    }
+}

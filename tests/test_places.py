@@ -1,0 +1,85 @@
+"""Where a store may lie: read-only media are read and not touched, network file systems are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import memkura
+from asking import ids
+from memkura import errors
+from memkura.testing import ToyEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from memkura import Engine
+
+
+def _mount(*arguments: object) -> bool:
+    command = ["mount", *map(str, arguments)]
+    return sys.platform == "linux" and not subprocess.run(command, check=False, capture_output=True).returncode
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small file system of its own, which can be made read-only."""
+    disk = tmp_path / "disk #1?%"
+    disk.mkdir()
+    if not _mount("-t", "tmpfs", "-o", "size=16M", "tmpfs", disk):
+        pytest.skip("only root can mount a small file system")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_read_only_media_are_read_and_not_touched(disk: Path) -> None:
+    """Every read works, sealed index and all; every write says why not; not a byte is different afterwards."""
+    with memkura.open(disk / "s", embedder=ToyEmbedder()) as engine:
+        row = engine.remember("c", "tea is brewed at 80 degrees", key="tea")
+        engine.remember_many([{"context_id": "c", "summary": f"memory {number}"} for number in range(50)])
+        engine.compact()
+    assert _mount("-o", "remount,ro", disk)
+    before = _bytes(disk)
+    with memkura.open(disk / "s", embedder=ToyEmbedder()) as engine:
+        for legs in (["text"], ["vector"], None):
+            assert ids(engine.recall("c", "tea brewed", k=1, legs=legs)) == [row]
+        assert engine.get("c", key="tea") is not None
+        assert (engine.count("c"), len(engine.list("c"))) == (51, 51)
+        assert len(engine.history("c", row)) == 1
+        assert engine.doctor().is_sound
+        _refuse_writes(engine, row)
+    assert _bytes(disk) == before
+    with pytest.raises(errors.StoreError):
+        memkura.open(disk / "new", embedder=None)
+
+
+def _refuse_writes(engine: Engine, row: str) -> None:
+    for write in (
+        lambda: engine.remember("c", "more"),
+        lambda: engine.remember("another", "more"),
+        lambda: engine.update_memory("c", row, summary="changed"),
+        lambda: engine.forget("c", row),
+        lambda: engine.forget("c", row, purge=True),
+        lambda: engine.create_context("d"),
+        lambda: engine.reindex(ToyEmbedder(8)),
+        engine.compact,
+        engine.maintain,
+    ):
+        with pytest.raises(errors.StoreReadOnly):
+            write()
+
+
+def test_local_disk_is_no_network(tmp_path: Path) -> None:
+    """The switch changes nothing there."""
+    for allowed in (False, True):
+        with memkura.open(tmp_path / "s", embedder=None, allow_network=allowed) as engine:
+            engine.remember("c", "tea")
+    assert (tmp_path / "s").exists()
