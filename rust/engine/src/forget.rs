@@ -67,16 +67,24 @@ impl Engine {
             }
             Ok::<_, EngineError>(chosen.iter().map(|memory| memory.memory_id).collect())
         };
-        let forgotten = match self.record.write(forget) {
-            // Whoever is out of room wants to forget more than ever.
-            Err(EngineError::Store(StoreError::Full)) => {
-                self.record.make_room()?;
-                self.record.write(forget)?
-            }
-            outcome => outcome?,
-        };
+        let forgotten = self.written_for_sure(forget)?;
         self.follow_own_write();
         Ok(forgotten)
+    }
+
+    /// Writes, on a full disk with the room that is kept for it: whoever is out of room wants to forget more than ever.
+    fn written_for_sure<T>(&self, work: impl Fn(&Writer<'_>) -> Result<T, EngineError>) -> Result<T, EngineError> {
+        let is_full = |outcome: &Result<T, EngineError>| matches!(outcome, Err(EngineError::Store(StoreError::Full)));
+        let mut outcome = self.record.write(&work);
+        if is_full(&outcome) {
+            self.record.spend_reserve();
+            outcome = self.record.write(&work);
+        }
+        // When that fails too, the disk is full, as was said already.
+        if is_full(&outcome) && self.record.empty_log().is_ok() {
+            outcome = self.record.write(&work);
+        }
+        outcome
     }
 
     /// The rows that a filter selects; the write looks at each again.

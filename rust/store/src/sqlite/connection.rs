@@ -87,6 +87,13 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_CREATE)?
         }
     };
+    match set_up(&connection, options) {
+        Err(_) if is_out_of_room(&connection) => Err(StoreError::Full),
+        outcome => outcome.map(|()| connection),
+    }
+}
+
+fn set_up(connection: &Connection, options: &Options) -> Result<(), StoreError> {
     connection.busy_timeout(options.busy_timeout)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     // A store file may come from a stranger: nothing in its schema may call a function or write to the schema.
@@ -96,11 +103,16 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // The database and the log's header are synced as they must be for soundness. Commits are made durable by
-    // `Record::make_durable`, one sync for all threads that wait.
-    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "synchronous", synchronous(options.durability))?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
-    Ok(connection)
+    Ok(())
+}
+
+const fn synchronous(durability: Durability) -> &'static str {
+    match durability {
+        Durability::PowerLoss => "full",
+        Durability::ProcessCrash => "normal",
+    }
 }
 
 /// Opens a database of which not a byte can change. Without a log there is nothing to lock or to watch (`immutable`); with

@@ -33,15 +33,15 @@ fn not_ours(application: i64) -> StoreError {
     StoreError::NotAStore(format!("the database has application id {application}, not memkura's"))
 }
 
-/// Brings the schema to the newest version; whether it was not there already.
-pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<bool, StoreError> {
+/// Brings the schema to the newest version. Writes nothing when it is there already.
+pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreError> {
     let known = STEPS.len() as i64;
     // In one read transaction: another process may be making the store at this moment.
     let reading = connection.transaction()?;
     let found = checked_version(&reading)?;
     drop(reading);
     if found == known {
-        return Ok(false);
+        return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it while we waited for the lock.
@@ -57,7 +57,7 @@ pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<bool, Stor
     }
     transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
-    Ok(true)
+    Ok(())
 }
 
 /// Refuses a database that is not of the newest version, where it cannot be brought there.

@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::backup::problems;
-use super::connection::{Durability, Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
+use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
 use super::log::{Log, beside};
 use super::{Reader, Writer, filesystem, migrate, reserve};
@@ -93,8 +93,11 @@ impl Record {
         };
         if matches!(record.place, Place::Fixed(_)) {
             record.reading(|connection| migrate::see_current(connection))?;
-        } else if migrate::migrate(record.opened(&mut locked(&record.writer))?, now)? {
-            record.make_durable()?;
+        } else {
+            let mut connection = record.connect()?;
+            let outcome = migrate::migrate(&mut connection, now);
+            record.explained(&connection, outcome)?;
+            locked(&record.readers).push(connection);
         }
         if let Place::File(path) = &record.place {
             reserve::keep(path);
@@ -118,7 +121,7 @@ impl Record {
             // Asked before the transaction is dropped: rolling back succeeds, and nothing is known of the failure then.
             self.explained(&transaction, outcome)
         })?;
-        self.make_durable()?;
+        self.see_in_place()?;
         Ok(answer)
     }
 
@@ -132,6 +135,14 @@ impl Record {
             return Err(StoreError::Failed(failure.clone()).into());
         }
         let mut slot = locked(&self.writer);
+        if slot.is_none() {
+            // The log may hold what its writer could not sync before it died, read now from the system's memory alone. Once
+            // all of it is in the database, the log begins anew, and nothing that follows rests on it.
+            self.checkpoint(self.opened(&mut slot)?, "PASSIVE").or_else(|error| match error {
+                StoreError::Failed(_) => Err(error),
+                _ => Ok(false),
+            })?;
+        }
         let connection = self.opened(&mut slot)?;
         let outcome = work(connection);
         let answer = self.explained(connection, outcome)?;
@@ -153,28 +164,27 @@ impl Record {
         }
     }
 
-    /// Returns when everything that was committed before is durable, or was found not to be.
-    fn make_durable(&self) -> Result<(), StoreError> {
+    /// Returns when the log, as long as it is now, is durable.
+    fn sync_log(&self) -> Result<(), StoreError> {
         let Some(log) = self.log()? else { return Ok(()) };
-        if self.options.durability == Durability::PowerLoss {
-            log.sync().map_err(|error| self.failed(&format!("the write-ahead log could not be synced: {error}")))?;
-        }
-        self.see_in_place(&log)
+        log.sync().map_err(|error| self.failed(&format!("the write-ahead log could not be synced: {error}")))
     }
 
     /// Moves what the log holds into the database. Whether all of it was moved, and with `TRUNCATE` the log emptied.
     fn checkpoint(&self, connection: &Connection, mode: &str) -> Result<bool, StoreError> {
         // A log that was replaced holds what others have overtaken: moving it would undo what they wrote.
-        if let Some(log) = self.log()? {
-            self.see_in_place(&log)?;
-        }
+        self.see_in_place()?;
         let checkpoint = format!("PRAGMA wal_checkpoint({mode})");
         let is_blocked = connection.query_row(&checkpoint, [], |row| row.get::<_, bool>(0)).map_err(StoreError::from);
         Ok(!self.explained(connection, is_blocked)?)
     }
 
-    fn see_in_place(&self, log: &Log) -> Result<(), StoreError> {
-        if log.is_in_place() { Ok(()) } else { Err(self.failed("the write-ahead log was removed while it was in use")) }
+    /// Refuses to acknowledge what was written to a log that nobody will find.
+    fn see_in_place(&self) -> Result<(), StoreError> {
+        match self.log()? {
+            Some(log) if !log.is_in_place() => Err(self.failed("the write-ahead log was removed while it was in use")),
+            _ => Ok(()),
+        }
     }
 
     /// Notes that nothing that is written through this handle can be believed to be kept any more.
@@ -251,7 +261,8 @@ impl Record {
             connection.execute_batch("VACUUM")?;
             self.checkpoint(connection, "TRUNCATE")
         })?;
-        self.make_durable()?;
+        // SQLite cuts the log off without a sync: until then loss of power would bring back what it held.
+        self.sync_log()?;
         if is_emptied { Ok(()) } else { Err(StoreError::Busy) }
     }
 
@@ -267,7 +278,11 @@ impl Record {
         Ok(())
     }
 
-    fn empty_log(&self) -> Result<(), StoreError> {
+    /// Moves what the log holds into the database, as far as there is room, and lets it begin anew.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn empty_log(&self) -> Result<(), StoreError> {
         self.writing(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
             let tidied = self.checkpoint(connection, "TRUNCATE");
@@ -279,18 +294,10 @@ impl Record {
         })
     }
 
-    /// Makes some room on a full disk, or in a log that may not grow: what was kept in reserve is given back, what the log
-    /// holds goes to the database as far as it can, and the log begins anew.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub fn make_room(&self) -> Result<(), StoreError> {
+    /// Gives back the room that is kept for forgetting.
+    pub fn spend_reserve(&self) {
         if let Place::File(path) = &self.place {
             reserve::spend(path);
-        }
-        match self.empty_log() {
-            Err(StoreError::Full) => Ok(()),
-            other => other,
         }
     }
 
@@ -300,13 +307,13 @@ impl Record {
             return;
         }
         let attached = locked(&self.attached).take();
-        let is_sound = self.failure.get().is_none() && attached.as_ref().is_none_or(|held| held.log.is_in_place());
-        if let Some(held) = attached.as_ref().filter(|_| is_sound) {
+        let is_in_place = attached.as_ref().is_none_or(|held| held.log.is_in_place());
+        if let Some(held) = attached.as_ref().filter(|_| is_in_place) {
             held.guard.unlock();
         }
         let connections = locked(&self.tail).take().into_iter().chain(std::mem::take(&mut *locked(&self.readers)));
         for connection in connections.chain(locked(&self.writer).take()) {
-            if !is_sound {
+            if !is_in_place {
                 // The last to close moves the log into the database. This log may be one that others have overtaken; what
                 // is in it stays there for whoever opens the store next. A connection that refuses is no worse than one
                 // that was never told.
@@ -354,12 +361,14 @@ impl Record {
         // A new database has no write-ahead log yet; one whose making was cut short has a journal to be rolled back, for
         // which SQLite needs the lock that the guard would deny.
         if !header.is_some_and(|header| header.is_write_ahead) || beside(path, "-journal").exists() {
-            write_ahead(&connect(&self.place, &self.options)?, self.options.busy_timeout)?;
+            let connection = connect(&self.place, &self.options)?;
+            self.explained(&connection, write_ahead(&connection, self.options.busy_timeout))?;
         }
         guard.lock(self.options.busy_timeout)?;
         // The first read of a connection opens its log, or makes it; from then on it is kept by the guard.
         let connection = connect(&self.place, &self.options)?;
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+        self.explained(&connection, read.map_err(StoreError::from))?;
         let log = Log::open(path).map_err(|error| StoreError::io("opening the write-ahead log", error))?;
         locked(&self.readers).push(connection);
         Ok(Attached { guard, log: Arc::new(log) })

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Enough for the log of a transaction that forgets, and for the memory that its readers share: each page once.
-const BYTES: usize = 128 << 10;
+const BYTES: usize = 512 << 10;
 
 /// Sees that the room is taken. Where there is none now, it is taken when the store is opened or maintained again.
 pub fn keep(database: &Path) {
