@@ -40,14 +40,15 @@ pub fn network(_: &Path) -> Option<&'static str> {
     None
 }
 
-/// Whether nothing on the file system below `path` can be written.
-#[cfg(unix)]
+/// Whether the file system that `path` lies on is mounted read-only. Asked without opening the file, since closing it would
+/// drop the locks of every connection to it.
+#[cfg(target_os = "linux")]
 pub fn is_read_only(path: &Path) -> bool {
-    use std::io::ErrorKind::ReadOnlyFilesystem;
-    std::fs::File::options().write(true).open(path).is_err_and(|error| error.kind() == ReadOnlyFilesystem)
+    use nix::sys::statvfs::{FsFlags, statvfs};
+    statvfs(path).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
 }
 
-#[cfg(not(unix))]
+#[cfg(not(target_os = "linux"))]
 pub fn is_read_only(_: &Path) -> bool {
     false
 }
