@@ -542,10 +542,8 @@ class Engine:
             explain=explain,
         )
         degraded = [*(info.get("degraded") or ())]
-        if min_similarity is not None and info.get("mode") == "text" and not any(map(_is_of_vectors, degraded)):
-            degraded.append("vector:no_embedder")
         if word is not None:
-            degraded = [word, *itertools.filterfalse(_is_of_vectors, degraded)]
+            degraded = [word, *(other for other in degraded if not other.startswith("vector:"))]
         if reranker is not None:
             found, failed = reranked(reranker, query or "", found, last)
             found = found[offset:]
@@ -746,11 +744,6 @@ class Engine:
 def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
     """The arguments that say something."""
     return {name: value for name, value in arguments.items() if name not in without and value is not None}
-
-
-def _is_of_vectors(word: str) -> bool:
-    """Whether a word of ``degraded`` tells of the vector leg."""
-    return word.startswith("vector:")
 
 
 def _drafts(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ Run it once for each new version of the schema; folders that are there are never
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -68,6 +69,9 @@ def main() -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     database.close()
     kept = HERE / str(version)
+    if kept.exists():
+        shutil.rmtree(making)
+        raise SystemExit(f"{kept} is there already")
     making.rename(kept)
     (kept / "reserve").unlink(missing_ok=True)
     (HERE / f"{version}.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

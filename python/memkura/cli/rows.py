@@ -70,10 +70,12 @@ class Row:
             return "new"
         context_id = self.item["context_id"]
         try:
+            if engine.get(context_id, self.memory_id) is not None:
+                return "here"
             engine.history(context_id, self.memory_id)
-            return "gone" if engine.get(context_id, self.memory_id) is None else "here"
         except (InvalidInput, NotFound):  # an id of another form, or of another store
             return "new"
+        return "gone"
 
 
 class Rows:

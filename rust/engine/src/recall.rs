@@ -223,8 +223,17 @@ impl Engine {
         })
     }
 
-    /// Checks the query's vector against the embedder whose vectors it will be compared with.
+    /// Checks the query's vector against the embedder whose vectors it will be compared with, and says what is missing.
     pub(crate) fn prepare(&self, recall: &Recall, bound: Option<&Embedder>) -> Result<Prepared, EngineError> {
+        let mut prepared = self.prepare_vector(recall, bound)?;
+        // By text alone nothing has a cosine that could reach the least one asked for.
+        if recall.min_similarity.is_some() && prepared.mode(recall) == "text" && prepared.degraded.is_empty() {
+            prepared.degraded.push("vector:no_embedder");
+        }
+        Ok(prepared)
+    }
+
+    fn prepare_vector(&self, recall: &Recall, bound: Option<&Embedder>) -> Result<Prepared, EngineError> {
         let mut prepared = Prepared { unit: None, degraded: Vec::new() };
         if !recall.legs.vector {
             return Ok(prepared);

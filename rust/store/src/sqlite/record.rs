@@ -91,14 +91,13 @@ impl Record {
             failure: OnceLock::new(),
             _anchor: anchor,
         };
-        if matches!(record.place, Place::Fixed(_)) {
-            record.reading(|connection| migrate::see_current(connection))?;
-        } else {
-            let mut connection = record.connect()?;
-            let outcome = migrate::migrate(&mut connection, now);
-            record.explained(&connection, outcome)?;
-            locked(&record.readers).push(connection);
-        }
+        record.reading(|connection| {
+            let outcome = match record.place {
+                Place::Fixed(_) => migrate::see_current(connection),
+                Place::File(_) | Place::Memory(_) => migrate::migrate(connection, now),
+            };
+            record.explained(connection, outcome)
+        })?;
         if let Place::File(path) = &record.place {
             reserve::keep(path);
         }
@@ -209,6 +208,8 @@ impl Record {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E> {
+        // The first call leaves the connection that it was attached with.
+        self.log()?;
         let kept = locked(&self.readers).pop();
         let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
         let answer = work(&mut connection);
