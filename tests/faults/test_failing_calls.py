@@ -176,7 +176,6 @@ def test_full_disk_while_sealing_is_called_that(existing: Cases) -> None:
         assert set(case.ledger.failures) == {"StorageFull"}
 
 
-@pytest.mark.xfail(strict=True, reason="SQLite does not always keep what the system said when the first open fails")
 def test_full_disk_while_opening_is_called_that(empty: Cases) -> None:
     """There is no room for the log, or for the memory that its readers share."""
     opening = empty.run(0, Manner.NONE).calls[:30]
