@@ -7,11 +7,12 @@ import enum
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from writing import CONTEXT, Journal, Writer, opened
+from writing import CONTEXT, Journal, Say, Writer, opened
 
 from memkura import errors
 
@@ -55,6 +56,11 @@ def watching(folder: str) -> ctypes.CDLL:
     return library
 
 
+def marking(shim: ctypes.CDLL, writer: str) -> Say:
+    """A journal that stands among the calls."""
+    return lambda line: shim.shim_mark(f"{writer}|{line}".encode())
+
+
 def record(
     folder: str,
     log: str,
@@ -67,19 +73,26 @@ def record(
     deeds: str = DEEDS,
     position: int = 0,
     manner: int = Manner.NONE,
+    threads: int = 1,
 ) -> None:
-    """A child that writes down every call below `folder` while it works on the store there."""
+    """A child that writes down every call below `folder` while it works on the store there.
+
+    Each of the `threads` has memories of its own, and its marks begin with its name and a bar.
+    """
     shim = watching(folder)
     shim.shim_record(log.encode())
     shim.shim_swallow(swallow)
     shim.shim_fail(position, manner)
     store = Path(folder) / "agent.memkura"
     for at, life in enumerate(deeds.split("|")):
-        with opened(store, durability=durability) as engine:
-            writer = Writer(engine, lambda line: shim.shim_mark(line.encode()), f"{seed}-{at}", known, fault)
-            for deed in life:
-                writer.operate(deed)
-            known = list(writer.known.items())
+        with opened(store, durability=durability) as engine, ThreadPoolExecutor(threads) as pool:
+            writers = [
+                Writer(engine, marking(shim, name), f"{seed}-{name}", known[thread::threads], fault)
+                for thread, name in enumerate(f"{at}-{thread}" for thread in range(threads))
+            ]
+            for done in [pool.submit(writer.operate_all, life) for writer in writers]:
+                done.result()
+            known = [one for writer in writers for one in writer.known.items()]
     shim.shim_mark(b"end")
     # The log ends with what every folder lists, so that what is rebuilt from it can be compared with what is there.
     for path, _, _ in os.walk(folder):

@@ -20,7 +20,7 @@ from writing import MIXED, opened, write
 from memkura.testing import FrozenClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 ROUNDS = 40
@@ -75,6 +75,26 @@ class Killer:
                 self.wait_for(journals[at])
                 time.sleep(self.chance.uniform(0, 0.25))
             self.nursery.kill(children[at])
+        self.read(journals)
+
+    def round_of_threads(self, threads: int) -> None:
+        """Starts one writer with so many threads, and kills it."""
+        self.kills += 1
+        journals = [self.store.with_name(f"{self.kills}-{at}.journal") for at in range(threads)]
+        child = self.nursery.start(
+            "writing.write_at_once",
+            str(self.store),
+            [str(journal) for journal in journals],
+            f"{self.seed} {self.kills}",
+            self.ledger.known(),
+        )
+        self.wait_for(journals[0])
+        time.sleep(self.chance.uniform(0, 0.25))
+        self.nursery.kill(child)
+        self.read(journals)
+
+    def read(self, journals: Iterable[Path]) -> None:
+        """Takes in what the killed had acknowledged."""
         for journal in journals:
             lines = journal.read_text().splitlines() if journal.exists() else []
             self.acknowledged += self.ledger.read(lines)
@@ -130,6 +150,18 @@ def test_four_killed_writers_lose_nothing(nursery: Nursery, store_path: Path, li
             watching = opened(store_path, clock=FrozenClock())
     watching.close()
     killer.check_all()
+    assert killer.acknowledged > killer.kills
+
+
+@pytest.mark.parametrize("life", range(TIMES))
+def test_killed_threads_lose_nothing(nursery: Nursery, store_path: Path, life: int) -> None:
+    """Four threads share transactions, and their process is killed."""
+    killer = Killer(nursery, store_path, seed=2000 + life)
+    for at in range(GANG_ROUNDS):
+        killer.round_of_threads(GANG)
+        killer.check()
+        if at % FULL_CHECK_EVERY == FULL_CHECK_EVERY - 1:
+            killer.check_all()
     assert killer.acknowledged > killer.kills
 
 

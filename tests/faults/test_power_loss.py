@@ -20,7 +20,7 @@ from writing import opened, write
 from memkura import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 RUNS = 3 * TIMES
@@ -36,6 +36,23 @@ pytestmark = pytest.mark.timeout(300)
 def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
     with Nursery(built_shim(tmp_path_factory.mktemp("shim"))) as opened_nursery:
         yield opened_nursery
+
+
+class Marks:
+    """What each writer of a child said of its operations, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[str]] = {}
+
+    def follow(self, happened: Iterable[Event]) -> None:
+        for event in happened:
+            writer, bar, line = event.path.partition("|")
+            if event.kind == "k" and bar:
+                self.lines.setdefault(writer, []).append(line)
+
+    def tell(self, ledger: Ledger) -> None:
+        for lines in self.lines.values():
+            ledger.read(lines)
 
 
 class Recording:
@@ -61,7 +78,9 @@ class Recording:
     def record(self, seed: str, **options: Any) -> int:
         """Lets a child work, by default for 60 operations, and returns how it ended. Once more goes on from there."""
         ledger = copy.deepcopy(self.before)
-        ledger.read(event.path for event in self.events if event.kind == "k")
+        marks = Marks()
+        marks.follow(self.events)
+        marks.tell(ledger)
         status = self.nursery.run("shim.record", str(self.folder), str(self.log), seed, ledger.known(), **options)
         self.events = list(events(self.log.read_bytes()))
         return status
@@ -71,7 +90,7 @@ class Recording:
         last = next(at for at, event in enumerate(self.events) if event.path == "end")
         moments: dict[int, list[random.Random | None]] = {}
         for at, event in enumerate(self.events[:last]):
-            if event.kind == "k" and event.path.startswith("done") and chance.random() < share:
+            if event.kind == "k" and "|done" in event.path and chance.random() < share:
                 moments.setdefault(at, []).append(None)
         for _ in range(round(STRICT_IMAGES * share)):
             moments.setdefault(chance.randrange(last), []).append(None)
@@ -82,14 +101,13 @@ class Recording:
     def check_images(self, chance: random.Random, share: float = 1.0) -> None:
         """Loses power at many moments, or a share of as many, and looks each time."""
         moments = self.moments(chance, share)
-        lines = []
+        marks = Marks()
         for at, event in enumerate(self.events):
             self.disk.follow(event)
-            if event.kind == "k":
-                lines.append(event.path)
+            marks.follow([event])
             for left in moments.get(at, ()):
                 ledger = copy.deepcopy(self.before)
-                ledger.read(lines)
+                marks.tell(ledger)
                 self.check_image(ledger, left, chance)
 
     def check_image(self, ledger: Ledger, left: random.Random | None, chance: random.Random) -> None:
@@ -140,6 +158,25 @@ def test_loss_of_power_after_a_failed_sync_loses_nothing(nursery: Nursery, tmp_p
     recording.check_images(chance, share=0.25)
 
 
+@pytest.mark.parametrize("run", range(2 * TIMES))
+def test_threads_that_share_a_sync_survive_loss_of_power(nursery: Nursery, tmp_path: Path, run: int) -> None:
+    """Three threads at once: none is told of success before the sync that they share."""
+    recording = Recording(nursery, tmp_path, f"threads {run}", threads=3, deeds="rrufrurufru|rufruc")
+    assert recording.status == 0
+    recording.check_images(random.Random(300 + run), share=0.5)
+
+
+@pytest.mark.parametrize("run", range(2 * TIMES))
+def test_threads_share_a_failed_sync(nursery: Nursery, tmp_path: Path, run: int) -> None:
+    """One sync fails for all who share it."""
+    chance = random.Random(400 + run)
+    deeds = "rrufrurufru|rufruc"
+    recording = Recording(
+        nursery, tmp_path, "failed", threads=3, deeds=deeds, position=chance.randint(1, 500), manner=Manner.SYNC_EIO
+    )
+    recording.check_images(chance, share=0.25)
+
+
 def test_new_store_survives_loss_of_power(nursery: Nursery, tmp_path: Path) -> None:
     """The first writes of a store that was just made."""
     recording = Recording(nursery, tmp_path, "new", is_new=True)
@@ -170,11 +207,12 @@ def test_purged_text_does_not_come_back(nursery: Nursery, tmp_path: Path) -> Non
     for event in recording.events:
         recording.disk.follow(event)
         if event.kind == "k":
-            ledger.read([event.path])
-            if event.path.startswith("done purge"):
-                memory_id = event.path.split()[2]
+            line = event.path.partition("|")[2]
+            ledger.read([line] if line else [])
+            if line.startswith("done purge"):
+                memory_id = line.split()[2]
                 purged |= {word for one, word in ledger.stale if one == memory_id}
-            removed = set(purged) if event.path == "compacted" else removed
+            removed = set(purged) if line == "compacted" else removed
             for left in (None, chance):
                 image = tmp_path / "image"
                 recording.disk.image(image, left)

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -92,6 +93,11 @@ class Writer:
         """So many operations, their verbs drawn from the letters of `verbs`."""
         for _ in range(operations):
             self.operate(self.chance.choice(verbs))
+
+    def operate_all(self, verbs: str) -> None:
+        """One operation for each letter of `verbs`."""
+        for verb in verbs:
+            self.operate(verb)
 
     def operate(self, verb: str) -> None:
         """One operation: (r)emember, (u)pdate, (f)orget, (p)urge or (c)ompact."""
@@ -181,6 +187,14 @@ def write(
     """A child that writes until it is killed, or so many operations."""
     with opened(path) as engine:
         Writer(engine, Journal(journal), seed, known, fault).work(operations, verbs)
+
+
+def write_at_once(path: str, journals: Sequence[str], seed: str, known: Sequence[tuple[str, str]]) -> None:
+    """A child whose threads write until it is killed, each with its own memories and its own journal."""
+    with opened(path) as engine, ThreadPoolExecutor(len(journals)) as threads:
+        for at, journal in enumerate(journals):
+            writer = Writer(engine, Journal(journal), f"{seed} {at}", known[at :: len(journals)])
+            threads.submit(writer.work, 1_000_000)
 
 
 def fill(store: str, journal: str, ballast: str, limit: int) -> None:

@@ -1,9 +1,11 @@
 //! What can go wrong with the record, and what the caller can do next.
 
+use std::sync::Arc;
+
 use rusqlite::ErrorCode;
 
 /// A failure of the record.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process held the write lock for too long. Nothing was written: try again.
@@ -51,7 +53,7 @@ pub enum StoreError {
         /// What was being done.
         doing: String,
         /// The operating system's answer.
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
     /// The database is damaged.
     #[error("the record is damaged: {0}")]
@@ -68,7 +70,7 @@ pub enum StoreError {
     },
     /// SQLite reported something else.
     #[error("sqlite: {0}")]
-    Sqlite(rusqlite::Error),
+    Sqlite(Arc<rusqlite::Error>),
 }
 
 impl StoreError {
@@ -77,7 +79,7 @@ impl StoreError {
         if source.kind() == std::io::ErrorKind::StorageFull {
             Self::Full
         } else {
-            Self::Io { doing: doing.into(), source }
+            Self::Io { doing: doing.into(), source: Arc::new(source) }
         }
     }
 }
@@ -89,7 +91,7 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::NotADatabase) => Self::NotAStore(error.to_string()),
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt(error.to_string()),
-            _ => Self::Sqlite(error),
+            _ => Self::Sqlite(Arc::new(error)),
         }
     }
 }

@@ -11,6 +11,7 @@ mod migrate;
 mod reader;
 mod record;
 mod reserve;
+mod round;
 mod writer;
 
 pub use backup::restore;

@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::time::Duration;
 
 use memkura_model::{Context, Origin, Timestamp};
-use memkura_store::{Options, Record, StoreError};
+use memkura_store::{Options, Record, StoreError, Writer};
 
 const NOW: Timestamp = Timestamp(1_900_000_000_000_000);
 
@@ -127,20 +129,74 @@ fn vanished_log_is_noticed_by_the_first_write() {
     assert!(names(&record).contains(&"again".to_owned()));
 }
 
-/// Threads that write at once share syncs, and each write is there.
+/// Threads that write at once share commits, and each write is there.
 #[test]
-fn threads_write_at_once() {
+fn threads_share_commits() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s");
     let record = open(&path);
-    std::thread::scope(|scope| {
-        for thread in 0..8 {
-            let record = &record;
-            scope.spawn(move || {
-                (0..20).for_each(|number| drop(write(record, &format!("{thread} {number}")).expect("a write")));
-            });
+    let before = commits(&path);
+    together(&record, |writer, number| writer.context_or_new(&number.to_string(), Origin::Trusted, NOW).map(drop));
+    let shared = commits(&path) - before;
+    assert!((1..THREADS).contains(&shared), "{shared} commits for {THREADS} writes");
+    drop(record);
+    assert_eq!(names(&open(&path)).len(), THREADS);
+}
+
+/// A write that fails or panics takes back what it wrote itself, and nothing else.
+#[test]
+fn failing_write_takes_nobody_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    let record = open(&path);
+    let kept = together(&record, |writer, number| {
+        writer.context_or_new(&number.to_string(), Origin::Trusted, NOW)?;
+        match number % 3 {
+            0 => Ok(()),
+            1 => Err(StoreError::NotAStore("refused".to_owned())),
+            _ => panic!("a panic in the middle of a write"),
         }
     });
+    let third: Vec<usize> = (0..THREADS).filter(|number| number % 3 == 0).collect();
+    assert_eq!(kept, third);
     drop(record);
-    assert_eq!(names(&open(&path)).len(), 160);
+    let mut expected: Vec<String> = third.iter().map(ToString::to_string).collect();
+    expected.sort();
+    assert_eq!(names(&open(&path)), expected);
+}
+
+const THREADS: usize = 24;
+
+/// Writes from as many threads, which all wait behind the first. Returns which of them succeeded.
+fn together(record: &Record, work: impl Fn(&Writer<'_>, usize) -> Result<(), StoreError> + Sync) -> Vec<usize> {
+    let (arrived, work) = (&Barrier::new(THREADS), &work);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| {
+                scope.spawn(move || {
+                    if number > 0 {
+                        arrived.wait();
+                    }
+                    record.write(|writer| {
+                        if number == 0 {
+                            arrived.wait();
+                            std::thread::sleep(Duration::from_millis(50));
+                        }
+                        work(writer, number)
+                    })
+                })
+            })
+            .collect();
+        let outcomes = threads.into_iter().map(|thread| matches!(thread.join(), Ok(Ok(()))));
+        outcomes.enumerate().filter_map(|(number, is_kept)| is_kept.then_some(number)).collect()
+    })
+}
+
+/// Transactions in the log: frames that say how large the database is after them
+/// (<https://sqlite.org/fileformat2.html#the_write_ahead_log>).
+fn commits(path: &Path) -> usize {
+    const HEADER: usize = 32;
+    const FRAME: usize = 24 + 4096;
+    let log = fs::read(log(path)).expect("the log");
+    log[HEADER..].chunks_exact(FRAME).filter(|frame| frame[4..8] != [0; 4]).count()
 }

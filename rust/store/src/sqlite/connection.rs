@@ -150,6 +150,14 @@ pub fn is_failed_sync(connection: &Connection) -> bool {
     matches!(last_error(connection).0, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
 }
 
+/// The last call's failure.
+pub fn last_failure(connection: &Connection) -> StoreError {
+    if is_out_of_room(connection) {
+        return StoreError::Full;
+    }
+    rusqlite::Error::SqliteFailure(ffi::Error::new(last_error(connection).0), None).into()
+}
+
 /// The part of SQLite's error code that says what kind of error it is.
 const PRIMARY_CODE: c_int = 0xff;
 

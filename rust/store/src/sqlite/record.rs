@@ -1,18 +1,20 @@
 //! The open record: one writer, a few readers, and a look-out for other processes' commits.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use memkura_model::Timestamp;
+use rusqlite::Connection;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, TransactionBehavior};
 
 use super::backup::problems;
 use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
 use super::log::{Log, beside};
+use super::round::{End, Part, Round, Writing};
 use super::{Reader, Writer, filesystem, migrate, reserve};
 use crate::StoreError;
 use crate::patience::patiently;
@@ -27,7 +29,9 @@ pub struct Record {
     options: Options,
     /// Held while any connection to a file is open.
     attached: Mutex<Option<Attached>>,
-    writer: Mutex<Option<Connection>>,
+    writing: Mutex<Writing>,
+    /// Threads that wait for their turn to write.
+    waiting: AtomicUsize,
     readers: Mutex<Vec<Connection>>,
     /// A connection that never writes: its `data_version` moves when any other commits.
     tail: Mutex<Option<Connection>>,
@@ -84,7 +88,8 @@ impl Record {
             place,
             options,
             attached: Mutex::default(),
-            writer: Mutex::default(),
+            writing: Mutex::default(),
+            waiting: AtomicUsize::default(),
             readers: Mutex::default(),
             tail: Mutex::default(),
             log_pages: Arc::default(),
@@ -104,54 +109,96 @@ impl Record {
         Ok(record)
     }
 
-    /// Runs `work` in one write transaction: all of it happens, durably, or none.
+    /// Runs `work` in a write transaction: all of it happens, durably, or none. Threads that write at the same time share
+    /// one transaction and its sync.
     ///
     /// # Errors
     /// Whatever `work` returns, or the failure of the commit; nothing was written then. [`StoreError::Failed`] when what
     /// was written could not be made durable: whether it is there is known after opening again.
     pub fn write<T, E: From<StoreError>>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T, E>) -> Result<T, E> {
-        let answer = self.writing(|connection| {
-            let transaction =
-                connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
-            let outcome = work(&Writer::new(&transaction)).and_then(|answer| {
-                transaction.execute_batch("COMMIT").map_err(StoreError::from)?;
-                Ok(answer)
-            });
-            // Asked before the transaction is dropped: rolling back succeeds, and nothing is known of the failure then.
-            self.explained(&transaction, outcome)
-        })?;
-        self.see_in_place()?;
+        self.see_writable()?;
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let mut writing = locked(&self.writing);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        let answer = catch_unwind(AssertUnwindSafe(|| self.take_part(&mut writing, work)));
+        let is_followed = self.waiting.load(Ordering::SeqCst) > 0;
+        if !(is_followed && writing.round.as_ref().is_some_and(Round::takes_more)) {
+            self.end_round(&mut writing);
+        }
+        drop(writing);
+        let (answer, end) = answer.unwrap_or_else(|panic| resume_unwind(panic))?;
+        end.wait()?;
         Ok(answer)
     }
 
-    /// Lets `work` have the writing connection, unless it has failed before. What it leaves in the log goes to the
-    /// database when the log has grown long.
-    fn writing<T, E: From<StoreError>>(&self, work: impl FnOnce(&mut Connection) -> Result<T, E>) -> Result<T, E> {
+    /// Does `work` in the open round, or in a new one. What it wrote is taken back when it fails; others' writes stay.
+    fn take_part<T, E: From<StoreError>>(
+        &self,
+        writing: &mut Writing,
+        work: impl FnOnce(&Writer<'_>) -> Result<T, E>,
+    ) -> Result<(T, Arc<End>), E> {
+        self.see_unfailed()?;
+        let Writing { connection, round } = writing;
+        let connection = self.writer(connection)?;
+        let mut part = self.explained(connection, Part::begin(connection, round))?;
+        let outcome = work(&Writer::new(connection)).and_then(|answer| Ok((answer, part.keep()?)));
+        // Asked before the part is dropped: rolling back succeeds, and nothing is known of the failure then.
+        self.explained(connection, outcome)
+    }
+
+    /// Commits for all who took part in the open round, if there is one, and tells them.
+    fn end_round(&self, writing: &mut Writing) {
+        let Some((round, connection)) = writing.round.take().zip(writing.connection.as_ref()) else { return };
+        let outcome = self.see_unfailed().and_then(|()| round.see_whole()).and_then(|()| self.committed(connection));
+        if outcome.is_err() && !connection.is_autocommit() {
+            // What cannot be rolled back now is rolled back when the connection is closed.
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+        round.end(outcome);
+    }
+
+    fn committed(&self, connection: &Connection) -> Result<(), StoreError> {
         /// SQLite's own default: about 4 MiB.
         const LOG_PAGES_MAX: i32 = 1_000;
-        self.see_writable()?;
-        if let Some(failure) = self.failure.get() {
-            return Err(StoreError::Failed(failure.clone()).into());
+        let committed = connection.execute_batch("COMMIT").map_err(StoreError::from);
+        self.explained(connection, committed)?;
+        self.see_in_place()?;
+        if self.log_pages.load(Ordering::Relaxed) >= LOG_PAGES_MAX {
+            // What fails otherwise is still in the log, and is tried again after the next commit.
+            if let Err(failed @ StoreError::Failed(_)) = self.checkpoint(connection, "PASSIVE") {
+                return Err(failed);
+            }
         }
-        let mut slot = locked(&self.writer);
+        Ok(())
+    }
+
+    /// Lets `work` have the writing connection outside of any transaction.
+    fn writing<T>(&self, work: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.see_writable()?;
+        let mut writing = locked(&self.writing);
+        self.end_round(&mut writing);
+        self.see_unfailed()?;
+        let connection = self.writer(&mut writing.connection)?;
+        self.explained(connection, work(connection))
+    }
+
+    /// The writing connection, opened if need be.
+    fn writer<'a>(&self, slot: &'a mut Option<Connection>) -> Result<&'a Connection, StoreError> {
         if slot.is_none() {
             // The log may hold what its writer could not sync before it died, read now from the system's memory alone. Once
             // all of it is in the database, the log begins anew, and nothing that follows rests on it.
-            self.checkpoint(self.opened(&mut slot)?, "PASSIVE").or_else(|error| match error {
+            self.checkpoint(self.opened(slot)?, "PASSIVE").or_else(|error| match error {
                 StoreError::Failed(_) => Err(error),
                 _ => Ok(false),
             })?;
         }
-        let connection = self.opened(&mut slot)?;
-        let outcome = work(connection);
-        let answer = self.explained(connection, outcome)?;
-        if self.log_pages.load(Ordering::Relaxed) >= LOG_PAGES_MAX {
-            // What fails otherwise is still in the log, and is tried again after the next commit.
-            if let Err(failed @ StoreError::Failed(_)) = self.checkpoint(connection, "PASSIVE") {
-                return Err(failed.into());
-            }
-        }
-        Ok(answer)
+        Ok(self.opened(slot)?)
+    }
+
+    /// # Errors
+    /// When nothing can be written any more through this handle.
+    fn see_unfailed(&self) -> Result<(), StoreError> {
+        self.failure.get().map_or(Ok(()), |failure| Err(StoreError::Failed(failure.clone())))
     }
 
     /// The outcome of work on a connection; a failure that SQLite knows only in general by its right name.
@@ -313,7 +360,7 @@ impl Record {
             held.guard.unlock();
         }
         let connections = locked(&self.tail).take().into_iter().chain(std::mem::take(&mut *locked(&self.readers)));
-        for connection in connections.chain(locked(&self.writer).take()) {
+        for connection in connections.chain(locked(&self.writing).connection.take()) {
             if !is_in_place {
                 // The last to close moves the log into the database. This log may be one that others have overtaken; what
                 // is in it stays there for whoever opens the store next. A connection that refuses is no worse than one
@@ -396,6 +443,6 @@ fn write_ahead(connection: &Connection, patience: Duration) -> Result<(), StoreE
 }
 
 /// A panic elsewhere leaves a connection usable: its transaction was rolled back when it was dropped.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
