@@ -63,7 +63,7 @@ bench: setup  ## measure time beside rank_bm25 and numpy; SMOKE=1 only sees that
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benches/speed.py $(if $(SMOKE),--smoke)
 	$(BIN)/python benches/responsiveness.py $(if $(SMOKE),--smoke)
-	$(BIN)/python benches/writing.py $(if $(SMOKE),--smoke)
+	$(BIN)/python benches/commits.py $(if $(SMOKE),--smoke)
 
 golden: setup  ## measure recall on the Lighthouse questions
 	$(BIN)/memkura eval $(LIGHTHOUSE)/memories.jsonl $(LIGHTHOUSE)/questions.jsonl

@@ -110,6 +110,22 @@ def test_asynchronous_embedder_is_awaited() -> None:
     asyncio.run(main())
 
 
+def test_embedder_that_needs_the_loops_threads_gets_them() -> None:
+    """However many verbs wait for it at once."""
+
+    class Threaded(AsyncToy):
+        async def aembed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
+            return await asyncio.to_thread(ToyEmbedder().embed, texts, kind=kind)
+
+    async def main() -> None:
+        async with await memkura.open_async(":memory:", embedder=Threaded()) as engine:
+            writes = [engine.remember("c", f"memory {number}") for number in range(100)]
+            written = await asyncio.wait_for(asyncio.gather(*writes), 60)
+            assert all(memory_id.embedded for memory_id in written)
+
+    asyncio.run(main())
+
+
 def test_loop_stays_responsive(store_path: Path) -> None:
     """RUN-3: a 10 ms ticker never lags more than 50 ms behind a large batch and a slow embedder.
 
@@ -179,6 +195,9 @@ def test_loop_that_ends_during_an_embedding_leaves_the_write() -> None:
 
     asyncio.run(main())
     engine = kept[0]._engine  # noqa: SLF001 - its loop has ended
+    until = time.monotonic() + 30
+    while not engine.count("c") and time.monotonic() < until:
+        time.sleep(0.01)
     assert engine.count("c") == 1
     assert engine.stats().unembedded == 1
     engine.close()

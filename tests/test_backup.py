@@ -125,6 +125,12 @@ def _newer(file: Path) -> None:
     database.close()
 
 
+def _negative(file: Path) -> None:
+    database = sqlite3.connect(file)
+    database.execute("PRAGMA user_version = -1")
+    database.close()
+
+
 def _trigger(file: Path) -> None:
     database = sqlite3.connect(file)
     database.execute("CREATE TRIGGER evil AFTER INSERT ON memory BEGIN DELETE FROM purged; END")
@@ -147,6 +153,7 @@ def _empty(file: Path) -> None:
     ("harm", "error"),
     [
         (_newer, errors.SchemaTooNew),
+        (_negative, errors.NotAStore),
         (_trigger, errors.StoreTampered),
         (_cut, errors.StoreDamaged),
         (_other, errors.NotAStore),
@@ -161,6 +168,14 @@ def test_harmed_backup_is_refused(
     with pytest.raises(error):
         memkura.restore(backup, tmp_path / "again")
     assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o644])
+def test_restored_store_is_its_owners_alone(backup: Path, tmp_path: Path, mode: int) -> None:
+    """Whoever may read the backup."""
+    backup.chmod(mode)
+    memkura.restore(backup, tmp_path / "again")
+    assert stat.S_IMODE((tmp_path / "again" / "record.sqlite3").stat().st_mode) == 0o600
 
 
 def test_database_of_a_store_is_no_backup(engine: Engine, store_path: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import signal
+import socket
 import struct
 import sys
 import threading
@@ -243,6 +244,7 @@ def test_http_answers_in_the_order_of_the_texts(server: str, monkeypatch: pytest
         (307, b"", "answered 307"),
         (200, b"<html>", "did not answer with embeddings"),
         (200, {"data": [{"index": 0, "embedding": "!"}]}, "did not answer with embeddings"),
+        (200, b'{"data": [{"index": 0, "embedding": [1%s]}]}' % (b"0" * 400), "did not answer with embeddings"),
         (200, {"data": [{"index": 0, "embedding": [1.0]}]}, "answered 2 texts with 1 vectors"),
     ],
 )
@@ -255,6 +257,24 @@ def test_http_failures_are_told_without_the_key(server: str, code: int, answer: 
     assert said in str(caught.value)
     assert KEY not in str(caught.value)
     assert len(_Server.asked) == 1
+
+
+def test_server_that_does_not_speak_http_is_told() -> None:
+    """What answers is not a web server at all."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            talking, _ = listening.accept()
+            with talking:
+                talking.recv(1 << 16)
+                talking.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+        server = threading.Thread(target=answer)
+        server.start()
+        made = OpenAICompatible("small", url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", dim=1)
+        with pytest.raises(errors.EmbedderFailed, match="cannot be reached"):
+            made.embed(["a"], kind="query")
+        server.join()
 
 
 def test_http_that_nobody_serves_is_told() -> None:
@@ -425,6 +445,12 @@ def test_long_text_is_found_in_its_middle(engine: Engine) -> None:
     engine.remember("c", "something else entirely")
     hits = engine.recall("c", "where is the spare key", legs=["vector"])
     assert [hit.memory_id for hit in hits].count(memory_id) == 1
+
+
+def test_longest_text_has_as_many_parts_as_a_memory_may_have(engine: Engine) -> None:
+    """Sentences that end just behind the middle of each part make the most parts."""
+    content = ("あ" * 200 + "。") * 1738
+    assert engine.remember("c", "い" * 21845, content).embedded
 
 
 def test_unknown_dimension_is_no_obstacle_for_a_known_store(store_path: Path) -> None:

@@ -309,6 +309,31 @@ def test_explanation_shows_raw_signals(engine: Engine) -> None:
         assert said["score"] == hit.score
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"legs": ["text"]}, "it shares no word with the query"),
+        ({"legs": ["vector"], "min_similarity": 0.99}, "its cosine is below min_similarity, or no leg finds it"),
+        ({"legs": ["key"]}, "the query does not name its key"),
+        ({"filters": {"type": "rule"}}, "a filter excludes it"),
+    ],
+)
+def test_reason_is_true_of_the_legs_that_were_asked(engine: Engine, options: dict[str, Any], reason: str) -> None:
+    """Why a memory is in no answer."""
+    row = engine.remember("c", "tea of the house")
+    query = "zzz" if "text" in options.get("legs", ["text"]) else "tea"
+    assert engine.explain("c", query, row, **options)["reason"] == reason
+
+
+def test_superseded_memory_is_explained_as_one_when_asked_for(engine: Engine) -> None:
+    """It is in use for whoever includes superseded ones."""
+    old = engine.remember("c", "stack: PostgreSQL")
+    engine.remember("c", "stack: MySQL", supersedes=old)
+    assert engine.explain("c", "stack", old)["reason"] == "it is not in use"
+    assert engine.explain("c", "stack", old, include_superseded=True)["rank"] == 1
+    assert "no word" in engine.explain("c", "zzz", old, include_superseded=True, legs=["text"])["reason"]
+
+
 def test_raw_signals_do_not_depend_on_the_best_candidate(engine: Engine) -> None:
     """A row's cosine is the same whether or not a better row is in the answer."""
     row = engine.remember("c", "tea of the house")

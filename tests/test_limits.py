@@ -82,6 +82,15 @@ def test_value_at_a_limit_works_and_one_over_is_refused(engine: Engine, name: st
     assert engine.stats().memories == before
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"), [("type_bytes", _draft(type="t" * 600)), ("tag_bytes", _draft(tags=["t" * 600]))]
+)
+def test_value_far_over_its_limit_is_told_its_own(engine: Engine, limit: str, said: Callable[[Engine], Any]) -> None:
+    """Not that of all names, which is higher."""
+    with pytest.raises(errors.LimitExceeded, match=f"the limit is {LIMITS[limit]}"):
+        said(engine)
+
+
 @pytest.mark.parametrize("phrase", ["\ufdfa", "\ufdfb", "\u337f"], ids=ascii)
 def test_characters_that_stand_for_phrases_count_as_phrases(engine: Engine, phrase: str) -> None:
     """A text that normalisation makes many times longer is refused by its true length, as content and as a query."""

@@ -83,3 +83,17 @@ def test_local_disk_is_no_network(tmp_path: Path) -> None:
         with memkura.open(tmp_path / "s", embedder=None, allow_network=allowed) as engine:
             engine.remember("c", "tea")
     assert (tmp_path / "s").exists()
+
+
+def test_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a relative path, in a process that then goes elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    with memkura.open("s", embedder=None) as engine:
+        engine.remember("c", "before")
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        engine.remember("c", "after")
+        engine.maintain()
+        engine.compact()
+        assert engine.count("c") == 2
+    assert not list((tmp_path / "elsewhere").iterdir())

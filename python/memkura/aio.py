@@ -17,10 +17,13 @@ Example:
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import inspect
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from memkura import engine as sync
 from memkura.context import Context
@@ -38,6 +41,20 @@ Answer = TypeVar("Answer")
 _Async = Coroutine[Any, Any, Answer]
 
 
+# The threads of each event loop. Its own executor is for others: a verb that waits in one of its threads for an
+# embedder on the loop could wait for a thread that the embedder needs.
+_threads: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
+
+
+async def _in_thread(verb: Callable[Arguments, Answer], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+    """As :func:`asyncio.to_thread`, in a thread of ours."""
+    loop = asyncio.get_running_loop()
+    if loop not in _threads:
+        _threads[loop] = ThreadPoolExecutor(thread_name_prefix="memkura")
+    call = functools.partial(contextvars.copy_context().run, verb, *args, **kwargs)
+    return await loop.run_in_executor(_threads[loop], call)
+
+
 def _awaited(
     verb: Callable[Concatenate[sync.Engine, Arguments], Answer],
 ) -> Callable[Concatenate[AsyncEngine, Arguments], _Async[Answer]]:
@@ -45,7 +62,7 @@ def _awaited(
 
     @functools.wraps(verb)
     async def in_thread(self: AsyncEngine, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        return await asyncio.to_thread(verb, self._engine, *args, **kwargs)
+        return await _in_thread(verb, self._engine, *args, **kwargs)
 
     in_thread.__signature__ = inspect.signature(verb)  # type: ignore[attr-defined]
     return in_thread
@@ -58,7 +75,7 @@ def _awaited_here(
 
     @functools.wraps(verb)
     async def in_thread(self: AsyncContext, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        return await asyncio.to_thread(verb, self._context, *args, **kwargs)
+        return await _in_thread(verb, self._context, *args, **kwargs)
 
     in_thread.__signature__ = inspect.signature(verb)  # type: ignore[attr-defined]
     return in_thread
@@ -92,7 +109,7 @@ class AsyncEngine:
 
     async def reindex(self, embedder: object = None, progress: sync.Progress | None = None) -> ReindexReport:
         """As :meth:`memkura.Engine.reindex`; the embedder may be asynchronous."""
-        return await asyncio.to_thread(self._engine.reindex, _on_loop(embedder), progress)
+        return await _in_thread(self._engine.reindex, _on_loop(embedder), progress)
 
     def context(self, context_id: str) -> AsyncContext:
         """A handle that has every verb without ``context_id``."""
@@ -193,7 +210,7 @@ async def open_async(path: Any, embedder: object = "auto", *args: Any, **options
     Returns:
         The engine, an asynchronous context manager.
     """
-    return AsyncEngine(await asyncio.to_thread(sync.open, path, _on_loop(embedder), *args, **options))
+    return AsyncEngine(await _in_thread(sync.open, path, _on_loop(embedder), *args, **options))
 
 
 open = open_async  # noqa: A001 - `memkura.aio.open`

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+# The path of a store that lives as long as its engine.
+MEMORY = ":memory:"
+
+
 def count(value: object, field: str, *, least: int = 0) -> int:
     """`value` as a whole number of at least `least`; ``True`` is none."""
     try:
@@ -45,6 +49,12 @@ def path(value: object, field: str = "path") -> str:
     if not named:
         raise _refused("is empty", field, value, "Give a str or a pathlib.Path")
     return text(named, field)
+
+
+def store(value: object) -> str:
+    """The absolute path of a store: a process may change its folder while the store is open. ``":memory:"`` stays."""
+    named = path(value)
+    return named if named == MEMORY else text(os.path.abspath(named), "path")  # noqa: PTH100 - links stay as they are
 
 
 def items(value: object, field: str) -> Iterator[Any]:

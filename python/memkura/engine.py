@@ -149,7 +149,7 @@ class Engine:
         create: bool = True,
         allow_network: bool = False,
     ) -> None:
-        self._path = arguments.path(path)
+        self._path = arguments.store(path)
         arguments.hook(clock, "clock", "() -> datetime")
         self._door = door
         open_core = functools.partial(

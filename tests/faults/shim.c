@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum kind { OPEN = 'o', WRITE = 'w', TRUNCATE = 't', SYNC = 's', RENAME = 'r', UNLINK = 'u', MKDIR = 'm', LINK = 'l', MARK = 'k' };
-enum manner { NONE, EIO_ONCE, FULL_FROM, HALF_WRITE, KILL, SYNC_EIO };
+enum manner { NONE, EIO_ONCE, FULL_FROM, HALF_WRITE, KILL, SYNC_EIO, SYNC_FULL };
 enum verdict { PASS, FAIL, HALF, DIE };
 
 static char root[PATH_MAX];
@@ -120,6 +120,7 @@ static enum verdict judge(enum kind kind) {
     case HALF_WRITE: if (once && kind == WRITE) verdict = HALF; break;
     case KILL: if (once) verdict = DIE; break;
     case SYNC_EIO: if (once && kind == SYNC) verdict = FAIL, errno = EIO; break;
+    case SYNC_FULL: if (once && kind == SYNC) verdict = FAIL, errno = ENOSPC; break;
     }
     if (verdict != PASS) struck = 1;
     if (verdict == DIE && kind != WRITE) raise(SIGKILL);

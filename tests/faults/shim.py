@@ -32,6 +32,7 @@ class Manner(enum.IntEnum):
     HALF_WRITE = 3
     KILL = 4
     SYNC_EIO = 5
+    SYNC_FULL = 6
 
 
 def built_shim(folder: Path) -> Path:

@@ -113,7 +113,7 @@ def empty(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Cases:
 
 def positions(calls: str, manner: Manner, most: int = POSITIONS) -> list[int]:
     """Where to fail: spread over all calls of the kinds that can fail in this manner, the rarer kinds before writes."""
-    can_fail = {Manner.HALF_WRITE: "w", Manner.SYNC_EIO: "s"}.get(manner, set(calls))
+    can_fail = {Manner.HALF_WRITE: "w", Manner.SYNC_EIO: "s", Manner.SYNC_FULL: "s"}.get(manner, set(calls))
     places = [at for at, kind in enumerate(calls, 1) if kind in can_fail]
     rare = [at for at in places if calls[at - 1] != "w"]
     chance = random.Random(manner)
@@ -157,14 +157,6 @@ def test_failing_call_spoils_no_new_store(empty: Cases, manner: Manner) -> None:
     """While a store is made: it is made whole by whoever opens it next."""
     opening = empty.run(0, Manner.NONE).calls[:90]
     assert fail_each(empty, manner, positions(opening, manner, most=12)) >= 5
-
-
-def test_store_that_cannot_be_written_does_not_open(existing: Cases) -> None:
-    """The one failure of opening the database file for writing is told at once."""
-    case = existing.run(1, Manner.EIO_ONCE)
-    assert case.was_struck
-    failed = [line.split()[1] for line in case.lines if line.startswith("failed")]
-    assert failed == ["open"] or not failed
 
 
 def test_full_disk_while_sealing_is_called_that(existing: Cases) -> None:

@@ -10,8 +10,9 @@ import base64
 import json
 import os
 import sys
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -102,7 +103,7 @@ class OpenAICompatible:
         except HTTPError as error:
             with error:
                 raise self._failed(f"the server answered {error.code}: {self._said(error.read(4096))}") from None
-        except (URLError, OSError) as error:
+        except (HTTPException, OSError) as error:
             raise self._failed(f"the server cannot be reached: {getattr(error, 'reason', error)}") from None
         if len(read) > _ANSWER_BYTES_MAX:
             raise self._failed("the server's answer is too large")
@@ -112,7 +113,7 @@ class OpenAICompatible:
         try:
             rows = sorted(json.loads(read)["data"], key=lambda row: row["index"])
             vectors = [_vector(row["embedding"]) for row in rows]
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise self._failed(f"the server did not answer with embeddings: {self._said(read)}") from None
         if [row["index"] for row in rows] != list(range(expected)):
             raise self._failed(f"the server answered {expected} texts with {len(rows)} vectors")

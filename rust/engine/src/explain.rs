@@ -60,13 +60,19 @@ impl Engine {
             Some(ordinal) => partition.term_shares(&query, ordinal)?,
             None => Vec::new(),
         };
+        let is_in_use = memory.status.is_recallable() || (recall.include_superseded && memory.superseded_by.is_some());
         let reason = match at {
             Some(_) => None,
-            None if !memory.status.is_recallable() => Some("it is not in use"),
-            None if !memory.is_visible(now) => Some("it has expired"),
+            None if !is_in_use => Some("it is not in use"),
+            None if memory.expires_at.is_some_and(|end| end <= now) => Some("it has expired"),
             None if !recall.filter.matches(&memory) => Some("a filter excludes it"),
             None if recall.min_similarity.is_some() => Some("its cosine is below min_similarity, or no leg finds it"),
-            None => Some("it shares no word with the query and has no vector near it"),
+            None => Some(match (query.text.is_some(), query.vector.is_some()) {
+                (true, true) => "it shares no word with the query and has no vector near it",
+                (true, false) => "it shares no word with the query",
+                (false, true) => "it has no vector near the query",
+                (false, false) => "the query does not name its key",
+            }),
         };
         Ok(Explanation {
             memory,

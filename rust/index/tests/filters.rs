@@ -29,7 +29,7 @@ fn memory(row: i64, seed: u32) -> Memory {
         summary: "s".into(),
         content: None,
         tags: (0..pick(3, 13)).map(|tag| format!("t{tag}")).collect(),
-        metadata: Metadata::new(metadata.as_object().expect("an object")).expect("legal"),
+        metadata: Metadata::new("metadata", metadata.as_object().expect("an object")).expect("legal"),
         delivery_mode: DeliveryMode::OnRecall,
         trigger: None,
         importance: f64::from(pick(5, 17)) / 4.0,

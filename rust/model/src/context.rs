@@ -1,6 +1,7 @@
 //! What a memory belongs to. Contexts isolate (I5).
 
 use crate::drawer::check_name;
+use crate::limits::NAME_BYTES_MAX;
 use crate::{Invalid, Origin};
 
 /// One context: a partition of the store with a literal name and an origin.
@@ -22,7 +23,7 @@ const RESERVED_PREFIX: &str = "memkura:";
 /// # Errors
 /// When it is blank, too long, holds a control character, or begins with `memkura:`.
 pub fn check_context_name(name: &str) -> Result<(), Invalid> {
-    check_name("context_id", name)?;
+    check_name("context_id", name, NAME_BYTES_MAX)?;
     if name.starts_with(RESERVED_PREFIX) {
         return Err(Invalid::value(
             "context_id",

@@ -40,6 +40,6 @@ pub use filter::Filter;
 pub use id::{IdSource, MemoryId};
 pub use memory::{Draft, Memory, Patch, Status, is_exempt_from_ageing};
 pub use metadata::Metadata;
-pub use part::parts;
+pub use part::{PART_BYTES_MIN, parts};
 pub use text::{check_normalised, fold, repaired};
 pub use trust::{Door, Origin, SourceType, Tier};

@@ -1,5 +1,7 @@
 //! Every bound, with its reason. A value over a bound is refused by name, never cut.
 
+use crate::part::PART_BYTES_MIN;
+
 /// Longest `content`, in bytes of UTF-8: a long chapter; larger things are documents and belong in files.
 pub const CONTENT_BYTES_MAX: usize = 1 << 20;
 /// Longest `summary`, in bytes: a summary that needs more is content.
@@ -37,14 +39,15 @@ pub const FILTER_CONDITIONS_MAX: usize = 1_000;
 pub const FILTER_VALUES_MAX: usize = 10_000;
 /// Longest text in a filter value, in bytes.
 pub const FILTER_TEXT_BYTES_MAX: usize = 4 << 10;
-/// Most components of one embedding: four times the widest model in common use.
+/// Most components of one embedding: twice the widest model in common use.
 pub const DIMENSIONS_MAX: usize = 16_384;
-/// Most vectors of one memory: the longest content cut at `CHUNK_CHARS`.
-pub const CHUNKS_MAX: usize = 2_048;
+/// Most vectors of one memory: the longest text, each part going at least [`crate::PART_BYTES_MIN`] further.
+pub const CHUNKS_MAX: usize = (SUMMARY_BYTES_MAX + CONTENT_BYTES_MAX).div_ceil(PART_BYTES_MIN);
 /// Longest state of waiting for another process's write, in seconds; callers may ask for less.
 pub const BUSY_TIMEOUT_SECONDS_MAX: f64 = 3_600.0;
-/// Memories in one context: ordinals are `u32`, and this leaves room for the dead ones.
-pub const CONTEXT_MEMORIES_MAX: usize = 1 << 28;
+/// Memories that one context's index can number. Numbers are dense, so a stray one costs 8 bytes for each below it: 1 GiB
+/// at this bound.
+pub const CONTEXT_MEMORIES_MAX: usize = 1 << 27;
 
 /// Each limit with its name, for `limits()` in Python and the reference page.
 pub const ALL: &[(&str, usize)] = &[

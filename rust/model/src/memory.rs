@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::drawer::check_name;
 use crate::limits::{
-    CONTENT_BYTES_MAX, PROOF_BYTES_MAX, SOURCES_MAX, SUMMARY_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX, TYPE_BYTES_MAX,
+    CONTENT_BYTES_MAX, NAME_BYTES_MAX, PROOF_BYTES_MAX, SOURCES_MAX, SUMMARY_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX,
+    TYPE_BYTES_MAX,
 };
 use crate::text::check_normalised;
 use crate::{DeliveryMode, Invalid, MemoryId, Metadata, SourceType, Tier, Timestamp};
@@ -318,15 +319,11 @@ impl Stated<'_> {
 }
 
 fn check_optional_name(field: &str, name: Option<&str>) -> Result<(), Invalid> {
-    name.map_or(Ok(()), |name| check_name(field, name))
+    name.map_or(Ok(()), |name| check_name(field, name, NAME_BYTES_MAX))
 }
 
 fn check_kind(kind: &str) -> Result<(), Invalid> {
-    check_name("type", kind)?;
-    if kind.len() > TYPE_BYTES_MAX {
-        return Err(Invalid::over_limit("type", kind.len(), TYPE_BYTES_MAX, "bytes"));
-    }
-    Ok(())
+    check_name("type", kind, TYPE_BYTES_MAX)
 }
 
 fn check_text(summary: &str, content: Option<&str>) -> Result<(), Invalid> {
@@ -352,13 +349,8 @@ fn check_tags(tags: &[String]) -> Result<(), Invalid> {
     if tags.len() > TAGS_MAX {
         return Err(Invalid::over_limit("tags", tags.len(), TAGS_MAX, "tags"));
     }
-    for (at, tag) in tags.iter().enumerate() {
-        check_name(&format!("tags[{at}]"), tag)?;
-        if tag.len() > TAG_BYTES_MAX {
-            return Err(Invalid::over_limit(format!("tags[{at}]"), tag.len(), TAG_BYTES_MAX, "bytes"));
-        }
-    }
-    Ok(())
+    let mut tags = tags.iter().enumerate();
+    tags.try_for_each(|(at, tag)| check_name(&format!("tags[{at}]"), tag, TAG_BYTES_MAX))
 }
 
 fn check_share(field: &str, value: f64) -> Result<(), Invalid> {

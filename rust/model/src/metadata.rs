@@ -19,13 +19,13 @@ impl Default for Metadata {
 }
 
 impl Metadata {
-    /// Checks an object: nesting, size, reserved names and the numbers that every backend can give back.
+    /// Checks an object given as `field`: nesting, size, reserved names and the numbers that every backend can give back.
     ///
     /// # Errors
     /// Names the path of the first value at fault.
-    pub fn new(object: &Map<String, Value>) -> Result<Self, Invalid> {
+    pub fn new(field: &str, object: &Map<String, Value>) -> Result<Self, Invalid> {
         for (name, value) in object {
-            let path = format!("metadata.{name}");
+            let path = format!("{field}.{name}");
             if RESERVED.contains(&name.as_str()) {
                 return Err(Invalid::value(
                     path,
@@ -37,9 +37,9 @@ impl Metadata {
             check_named(&path, name, value, 1)?;
         }
         let text = serde_json::to_string(object)
-            .map_err(|error| Invalid::value("metadata", error.to_string(), "an object", "Give JSON-like values"))?;
+            .map_err(|error| Invalid::value(field, error.to_string(), "an object", "Give JSON-like values"))?;
         if text.len() > METADATA_BYTES_MAX {
-            return Err(Invalid::over_limit("metadata", text.len(), METADATA_BYTES_MAX, "bytes as JSON"));
+            return Err(Invalid::over_limit(field, text.len(), METADATA_BYTES_MAX, "bytes as JSON"));
         }
         Ok(Self(text))
     }
@@ -140,20 +140,20 @@ mod tests {
         let given = object(
             json!({"a": 9_007_199_254_740_993_i64, "b": i64::MIN, "c": true, "d": 1, "e": 1.0, "f": "1", "g": null, "h": [], "i": {}, "j": 0.1}),
         );
-        assert_eq!(Metadata::new(&given).unwrap().object(), given);
+        assert_eq!(Metadata::new("metadata", &given).unwrap().object(), given);
     }
 
     /// Claims of trust are refused by name.
     #[test]
     fn claim_of_trust_is_refused() {
-        let refused = Metadata::new(&object(json!({"trust_tier": "trusted"}))).unwrap_err();
+        let refused = Metadata::new("metadata", &object(json!({"trust_tier": "trusted"}))).unwrap_err();
         assert_eq!(refused.field, "metadata.trust_tier");
     }
 
     /// An integer that a signed 64-bit column cannot hold is refused with its path.
     #[test]
     fn huge_integer_is_refused_with_its_path() {
-        let refused = Metadata::new(&object(json!({"x": {"y": [1, u64::MAX]}}))).unwrap_err();
+        let refused = Metadata::new("metadata", &object(json!({"x": {"y": [1, u64::MAX]}}))).unwrap_err();
         assert_eq!(refused.field, "metadata.x.y[1]");
     }
 
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn nesting_is_bounded() {
         let nested = |levels: usize| (1..levels).fold(json!(1), |inner, _| json!([inner]));
-        assert!(Metadata::new(&object(json!({"x": nested(METADATA_DEPTH_MAX)}))).is_ok());
-        assert!(Metadata::new(&object(json!({"x": nested(METADATA_DEPTH_MAX + 1)}))).is_err());
+        assert!(Metadata::new("metadata", &object(json!({"x": nested(METADATA_DEPTH_MAX)}))).is_ok());
+        assert!(Metadata::new("metadata", &object(json!({"x": nested(METADATA_DEPTH_MAX + 1)}))).is_err());
     }
 }

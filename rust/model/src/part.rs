@@ -5,6 +5,10 @@ const PART_TOKENS: f32 = 400.0;
 /// How much of a part, in estimated tokens, the next one repeats, so that nothing stands cut in two in both.
 const OVERLAP_TOKENS: f32 = 50.0;
 
+/// How many bytes each part goes beyond the one before it, at least. It ends in the second half of at most [`PART_TOKENS`],
+/// and the next begins [`OVERLAP_TOKENS`] earlier: 200 characters of three bytes less 50 of them, or more of any others.
+pub const PART_BYTES_MIN: usize = 440;
+
 /// Estimated tokens of a character: four letters of an alphabet make a token, a character of an unspaced script is one.
 fn tokens(character: char) -> f32 {
     if u32::from(character) < 0x1100 { 0.25 } else { 1.0 }
@@ -83,12 +87,15 @@ mod tests {
     }
 
     proptest! {
-        /// Every character is in some part, parts overlap or touch, and none is over its budget.
+        /// Every character is in some part, parts overlap or touch, go on by their least step, and none is over its budget.
         #[test]
-        fn parts_cover_the_text(text in "(?s)[a-z .。あ漢\\n]{0,6000}") {
+        fn parts_cover_the_text(text in "(?s)[a-z .。あ漢\\n]{0,6000}|([か。]{150,250}|[a-zж. ]{150,450}|[𠮷。]{50,200}){0,20}") {
             let mut covered = 0;
+            let mut before = None;
             for part in parts(&text) {
                 let start = part.as_ptr() as usize - text.as_ptr() as usize;
+                prop_assert!(before.is_none_or(|before| start >= before + PART_BYTES_MIN));
+                before = Some(start);
                 prop_assert!(start <= covered);
                 prop_assert!(part.chars().map(tokens).sum::<f32>() <= PART_TOKENS);
                 covered = start + part.len();

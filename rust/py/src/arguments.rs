@@ -348,7 +348,7 @@ fn metadata(value: Any<'_, '_>, field: &str) -> Result<Metadata, Fault> {
     if value.is_none() {
         return Ok(Metadata::default());
     }
-    Ok(Metadata::new(&object(value, field, Use::Metadata)?)?)
+    Ok(Metadata::new(field, &object(value, field, Use::Metadata)?)?)
 }
 
 fn names(value: Any<'_, '_>, field: &str) -> Result<Vec<String>, Fault> {

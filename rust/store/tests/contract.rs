@@ -173,6 +173,9 @@ fn foreign_places_are_refused() {
     std::fs::create_dir_all(at("other")).expect("writable");
     let other = rusqlite::Connection::open(at("other/record.sqlite3")).expect("a database");
     other.execute_batch("CREATE TABLE t (x)").expect("writable");
+    drop(other);
+    let of_the_other = || std::fs::read(at("other/record.sqlite3")).expect("the database");
+    let before = of_the_other();
     std::fs::create_dir_all(at("junk")).expect("writable");
     std::fs::write(at("junk/record.sqlite3"), "not a database, but long enough to be looked at".repeat(50))
         .expect("writable");
@@ -180,6 +183,7 @@ fn foreign_places_are_refused() {
         let refused = Record::open(&at(name), Options::default());
         assert!(matches!(refused, Err(StoreError::NotAStore(_))), "{name}: {refused:?}");
     }
+    assert_eq!(of_the_other(), before, "it was touched");
     let missing = Record::open(&at("none"), Options { create: false, ..Options::default() });
     assert!(matches!(missing, Err(StoreError::Missing(_))));
 }

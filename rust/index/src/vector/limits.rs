@@ -1,15 +1,10 @@
 //! Every bound of the vector leg, each with the reason for its size.
 
-/// Most numbers in one vector.
-///
-/// An i8 code reaches 127, and the query's 16-bit code must keep at least twice that range while a
-/// whole dot product still fits an `i32`: 65,536 × 127 × 258 < 2³¹. Embedders stop near 8,192.
-pub const DIMENSIONS_MAX: usize = 65_536;
+use memkura_model::limits::CONTEXT_MEMORIES_MAX;
+pub use memkura_model::limits::DIMENSIONS_MAX;
 
 /// Largest ordinal that can own vectors.
-///
-/// Ordinals are dense, so a stray one costs 8 bytes for each below it: 1 GiB at this bound.
-pub const ORDINAL_MAX: u32 = (1 << 27) - 1;
+pub const ORDINAL_MAX: u32 = CONTEXT_MEMORIES_MAX as u32 - 1;
 
 /// Largest magnitude of a row's code, the symmetric half of an `i8`.
 pub(super) const CODE_MAX: i8 = i8::MAX;
@@ -58,7 +53,8 @@ pub(super) const PREFETCH_ROWS: usize = 8;
 mod tests {
     use super::*;
 
-    /// The largest query code and the largest row code, on every position, still fit an `i32`.
+    /// The largest query code and the largest row code, on every position, still fit an `i32`. An i8 code reaches 127, and
+    /// the query's 16-bit code must keep at least twice that range.
     #[test]
     fn widest_vector_cannot_overflow_a_dot_of_codes() {
         let query_code_max = i32::MAX as usize / (CODE_MAX as usize * DIMENSIONS_MAX);

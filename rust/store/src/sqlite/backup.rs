@@ -40,7 +40,9 @@ pub fn restore(source: &Path, folder: &Path) -> Result<(), StoreError> {
     check(source)?;
     prepare_folder(folder)?;
     let aside = Aside::new(&folder.join(DATABASE))?;
-    std::fs::copy(source, &aside.path)
+    // Into the file that is there, and is its owner's alone: a copy would take over who may read the backup.
+    File::open(source)
+        .and_then(|mut backup| std::io::copy(&mut backup, &mut File::options().write(true).open(&aside.path)?))
         .map_err(|error| StoreError::io(format!("copying {}", source.display()), error))?;
     aside.publish(&folder.join(DATABASE))
 }

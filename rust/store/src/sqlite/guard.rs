@@ -18,7 +18,7 @@ pub struct Header {
     /// Whose file it is.
     pub application_id: u32,
     /// Its schema's version.
-    pub user_version: u32,
+    pub user_version: i32,
     /// Whether it has a write-ahead log.
     pub is_write_ahead: bool,
 }
@@ -72,7 +72,7 @@ mod platform {
             let number = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
             Ok(Some(Header {
                 application_id: number(APPLICATION_ID),
-                user_version: number(USER_VERSION),
+                user_version: number(USER_VERSION).cast_signed(),
                 is_write_ahead: bytes[VERSIONS..VERSIONS + 2] == WRITE_AHEAD,
             }))
         }

@@ -19,14 +19,18 @@ pub fn refuse_foreign(header: Header) -> Result<(), StoreError> {
     // A database that somebody has just begun to make says neither.
     match application_id {
         0 => Ok(()),
-        ours if i64::from(ours) == APPLICATION_ID => refuse_newer(i64::from(user_version)),
+        ours if i64::from(ours) == APPLICATION_ID => refuse_unknown(i64::from(user_version)),
         other => Err(not_ours(i64::from(other))),
     }
 }
 
-fn refuse_newer(found: i64) -> Result<(), StoreError> {
+fn refuse_unknown(found: i64) -> Result<(), StoreError> {
     let known = STEPS.len() as i64;
-    if found > known { Err(StoreError::SchemaTooNew { found, known }) } else { Ok(()) }
+    match found {
+        ..0 => Err(StoreError::NotAStore(format!("the database has schema version {found}, which no release makes"))),
+        _ if found > known => Err(StoreError::SchemaTooNew { found, known }),
+        _ => Ok(()),
+    }
 }
 
 fn not_ours(application: i64) -> StoreError {
@@ -36,11 +40,7 @@ fn not_ours(application: i64) -> StoreError {
 /// Brings the schema to the newest version. Writes nothing when it is there already.
 pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreError> {
     let known = STEPS.len() as i64;
-    // In one read transaction: another process may be making the store at this moment.
-    let reading = connection.transaction()?;
-    let found = checked_version(&reading)?;
-    drop(reading);
-    if found == known {
+    if see_ours(connection)? == known {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -60,6 +60,12 @@ pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreE
     Ok(())
 }
 
+/// Refuses a database that is not ours, as [`checked_version`] does, in one read transaction: another process may be making
+/// the store at this moment.
+pub fn see_ours(connection: &mut Connection) -> Result<i64, StoreError> {
+    checked_version(&*connection.transaction()?)
+}
+
 /// Refuses a database that is not of the newest version, where it cannot be brought there.
 pub fn see_current(connection: &Connection) -> Result<(), StoreError> {
     if checked_version(connection)? == STEPS.len() as i64 { Ok(()) } else { Err(StoreError::ReadOnly) }
@@ -74,7 +80,7 @@ pub fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
     if !fresh && application != APPLICATION_ID {
         return Err(not_ours(application));
     }
-    refuse_newer(found)?;
+    refuse_unknown(found)?;
     refuse_tampered(connection, found)?;
     Ok(found)
 }

@@ -204,8 +204,9 @@ impl Record {
     /// The outcome of work on a connection; a failure that SQLite knows only in general by its right name.
     fn explained<T, E: From<StoreError>>(&self, connection: &Connection, outcome: Result<T, E>) -> Result<T, E> {
         match outcome {
-            Err(_) if is_out_of_room(connection) => Err(StoreError::Full.into()),
+            // First: a sync may fail for want of room, too, and is no more to be trusted for that.
             Err(_) if is_failed_sync(connection) => Err(self.failed("the system could not write to the disk").into()),
+            Err(_) if is_out_of_room(connection) => Err(StoreError::Full.into()),
             outcome => outcome,
         }
     }
@@ -409,7 +410,8 @@ impl Record {
         // A new database has no write-ahead log yet; one whose making was cut short has a journal to be rolled back, for
         // which SQLite needs the lock that the guard would deny.
         if !header.is_some_and(|header| header.is_write_ahead) || beside(path, "-journal").exists() {
-            let connection = connect(&self.place, &self.options)?;
+            let mut connection = connect(&self.place, &self.options)?;
+            migrate::see_ours(&mut connection)?;
             self.explained(&connection, write_ahead(&connection, self.options.busy_timeout))?;
         }
         guard.lock(self.options.busy_timeout)?;

@@ -1,9 +1,9 @@
 """How many durable writes a second threads make together.
 
-    python benches/writing.py [--seconds 2] [--smoke]
+    python benches/commits.py [--seconds 2] [--smoke]
 
-One thread and eight, beside the same texts in a plain SQLite table (write-ahead log, `synchronous = FULL`, a transaction
-for each), where threads take turns and each pays its own sync. Interleaved, medians of five.
+One thread and eight, beside the same texts in a plain SQLite table (write-ahead log, `synchronous = FULL`), where threads
+take turns and each text has its own transaction and sync. Interleaved, medians of five.
 """
 
 from __future__ import annotations
