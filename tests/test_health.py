@@ -33,7 +33,7 @@ def filled(store_path: Path) -> Path:
 
 
 def test_sound_store_is_found_sound(filled: Path) -> None:
-    """DUR-1: drift is 0 in every context, grown, sealed and loaded again."""
+    """Drift is 0 in every context, grown, sealed and loaded again."""
     for _ in range(2):
         with memkura.open(filled, embedder=ToyEmbedder()) as engine:
             for change in (lambda: None, lambda: engine.remember("c1", "more"), engine.compact):
@@ -68,7 +68,7 @@ def test_damage_to_the_record_is_told(filled: Path) -> None:
     ],
 )
 def test_store_of_a_stranger_is_refused(filled: Path, statement: str, named: str) -> None:
-    """FIL-2: what was added, changed or taken away is named, and nothing of it runs or is written."""
+    """What was added, changed or taken away is named, and nothing of it runs or is written."""
     if statement.startswith("DROP"):
         database = sqlite3.connect(filled / "record.sqlite3")
         (index,) = database.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL").fetchone()
@@ -89,7 +89,7 @@ def test_statistics_of_the_database_are_no_tampering(filled: Path) -> None:
 
 
 def test_newer_store_is_not_touched(filled: Path) -> None:
-    """MIG-1: the error names both versions; no byte has changed and no side file is there."""
+    """The error names both versions; no byte has changed and no side file is there."""
     database = sqlite3.connect(filled / "record.sqlite3")
     database.execute("PRAGMA user_version = 99")
     database.close()

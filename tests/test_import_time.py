@@ -43,7 +43,7 @@ def _best_of(times: int, command: list[str]) -> float:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    """RUN-1: no model, server, client or engine code comes with the name."""
+    """No model, server, client or engine code comes with the name."""
     before = "import sys; before = set(sys.modules); import memkura; "
     loaded = set(_run(before + "print(*sorted(set(sys.modules) - before))").split())
     assert "memkura" in loaded
@@ -51,13 +51,13 @@ def test_import_loads_nothing_heavy() -> None:
 
 
 def test_import_takes_less_than_a_tenth_of_a_second() -> None:
-    """RUN-1, beyond what the interpreter itself takes to start."""
+    """Beyond what the interpreter itself takes to start."""
     code = "import time; t = time.perf_counter(); import memkura; print(time.perf_counter() - t)"
     assert min(float(_run(code)) for _ in range(3)) < 0.1
 
 
 def test_help_takes_less_than_half_a_second_and_no_engine() -> None:
-    """RUN-1: `memkura --help` answers at once."""
+    """`memkura --help` answers at once."""
     command = [sys.executable, "-c", "from memkura.cli import main; main(['--help'])"]
     assert _best_of(3, command) < 0.5
     code = (

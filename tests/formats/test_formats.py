@@ -15,11 +15,12 @@ from memkura.testing import FrozenClock, ToyEmbedder
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(path.stem for path in HERE.glob("*.json"))
+assert VERSIONS, "the stores of each version are not there"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_store_of_a_version_tells_what_it_told(tmp_path: Path, version: str) -> None:
-    """MIG-1: counts, texts, tiers, expiries, histories, hits and scores are the same; it is sound and takes writes."""
+    """Counts, texts, tiers, expiries, histories, hits and scores are the same; it is sound and takes writes."""
     store = tmp_path / "store"
     shutil.copytree(HERE / version, store)
     clock = FrozenClock(NOW)

@@ -143,15 +143,6 @@ def test_reference_says_what_the_code_says(table: Callable[[], str]) -> None:
     assert section("reference.md", table.__name__) == made, f"\n{made}\n"
 
 
-def test_every_limit_is_kept() -> None:
-    """The text limits are kept on both sides of their bound."""
-    most = _core.limits()["summary_bytes"]
-    with memkura.open(":memory:", embedder=None) as engine:
-        assert engine.remember("ops", "a" * most)
-        with pytest.raises(memkura.TextTooLong):
-            engine.remember("ops", "a" * (most + 1))
-
-
 def test_glossary_defines_every_field_once() -> None:
     """Every field of a memory and of a hit, one meaning each."""
     terms = re.findall(r"^\| `?([^`|]+?)`? \|", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)

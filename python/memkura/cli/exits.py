@@ -14,8 +14,8 @@ INTERRUPTED = 130
 
 HELP = (
     "Exit codes: 0 done; 1 nothing was found; 2 the command or its input is wrong, nothing was written; "
-    "3 the store cannot be used, or is not sound (doctor, verify); 4 done, but something is degraded (doctor); "
-    "70 a fault of ours; 130 interrupted."
+    "3 the store cannot be used, or is not sound (doctor, verify); 4 done, but something is degraded (doctor, "
+    "maintain, reindex); 70 a fault of ours; 130 interrupted."
 )
 
 

@@ -191,7 +191,7 @@ fn nothing_can_be_sealed() {
     assert_eq!(Sealed::open(folder.path()).expect("the folder can be read").documents(), []);
 }
 
-/// A context's words count for its own scores alone: nothing outside the partition enters them.
+/// The one memory that has the rare word comes before twenty with the common one.
 #[test]
 fn rare_word_outweighs_a_common_one() {
     let mut partition = Partition::new(None, None);

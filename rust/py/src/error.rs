@@ -93,7 +93,7 @@ fn exception(py: Python<'_>, error: &EngineError) -> PyErr {
         }
         EngineError::Index(IndexError::Full) => plain("StorageFull", "Free some room and try again"),
         EngineError::Index(_) => {
-            plain("StoreError", "Delete the index folder of the store; it is made again from the record")
+            plain("StoreError", "Close the store and delete its index folder; it is made again from the record")
         }
         _ => plain("MemkuraError", ""),
     }
