@@ -201,3 +201,20 @@ def test_loop_that_ends_during_an_embedding_leaves_the_write() -> None:
     assert engine.count("c") == 1
     assert engine.stats().unembedded == 1
     engine.close()
+
+
+def test_handle_works_on_the_next_loop(store_path: Path) -> None:
+    """An asynchronous embedder is awaited on the loop of whoever asks."""
+    kept: list[memkura.AsyncEngine] = []
+
+    async def begin() -> None:
+        kept.append(await memkura.open_async(store_path, embedder=AsyncToy()))
+        assert (await kept[0].remember("c", "tea")).embedded
+
+    async def go_on() -> None:
+        assert (await kept[0].remember("c", "coffee")).embedded
+        assert not (await kept[0].recall("c", "tea")).degraded
+        await kept[0].close()
+
+    asyncio.run(begin())
+    asyncio.run(go_on())

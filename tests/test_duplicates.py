@@ -240,14 +240,12 @@ def test_signs_make_another_fact(engine: Engine, one: str, other: str) -> None:
     ("text", "again"),
     [
         ("deadline is 15 October", "deadline is 15 October"),
-        ("deadline is 15 October", "Deadline is 15  October."),
-        ("ＰｏｓｔｇｒｅＳＱＬを使う", "PostgreSQLを使う"),
-        ("締切は十五日。", "締切は十五日"),
+        ("deadline is 15 October", " deadline is\t15  October"),
         ("パスワード", "パスワード"),
     ],
 )
 def test_repeated_fact_is_folded_when_asked(engine: Engine, text: str, again: str) -> None:
-    """The same words in another dress add no row, and the call reports the memory they were folded into."""
+    """The same text adds no row, and the call reports the memory it was folded into."""
     first = engine.remember("ann", text, dedup="exact")
     folded = engine.remember("ann", again, dedup="exact")
     assert (folded, folded.created, folded.duplicates) == (first, False, (first,))
@@ -268,4 +266,48 @@ def test_folding_loses_nothing(engine: Engine, clock: FrozenClock) -> None:
     found = engine.get("c", key="k")
     assert found is not None
     assert found.memory_id == keyed
-    assert engine.remember("c", "Same  words.", dedup="exact") == kept
+    assert engine.remember("c", "same  words", dedup="exact") == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("deadline is 15 October", "Deadline is 15  October."),
+        ("ＰｏｓｔｇｒｅＳＱＬを使う", "PostgreSQLを使う"),
+        ("締切は十五日。", "締切は十五日"),
+        ("the password is Hunter2", "the password is hunter2"),
+        ("ship only if !debug", "ship only if debug"),
+        ("result is 2⁵", "result is 25"),
+        ("option -v", "option -V"),
+        ("Deploys happen on Friday?", "Deploys happen on Friday."),
+    ],
+)
+def test_near_duplicate_is_reported_and_kept(engine: Engine, text: str, again: str) -> None:
+    """What differs in dress alone may still mean something else: both are kept, and the second says so."""
+    first = engine.remember("ann", text, dedup="exact")
+    second = engine.remember("ann", again, dedup="exact")
+    assert (second.created, second.duplicates) == (True, (first,))
+    assert texts(engine.list("ann")) == [text, again]
+
+
+def test_lasting_fact_is_not_folded_into_a_passing_one(engine: Engine, clock: FrozenClock) -> None:
+    """A memory stands for another only as long as that would have lasted."""
+    soon, later = (clock() + timedelta(hours=hours) for hours in (1, 2))
+    passing = engine.remember("ann", "the office is closed", expires_at=soon)
+    assert engine.remember("ann", "the office is closed", expires_at=soon, dedup="exact") == passing
+    assert engine.remember("ann", "the office is closed", expires_at=later, dedup="exact").created
+    lasting = engine.remember("ann", "the office is closed", dedup="exact")
+    assert lasting.created
+    assert engine.remember("ann", "the office is closed", expires_at=later, dedup="exact").created is False
+    clock.advance(3 * 3600)
+    assert ids(engine.list("ann")) == [lasting]
+
+
+def test_trusted_fact_is_not_folded_into_an_outside_one(store_path: Path) -> None:
+    """Planted text does not keep anybody from saying the same as a trusted fact."""
+    with memkura.Engine(store_path, None, door="import") as importing:
+        importing.remember("ann", "deploys go out on Friday")
+    with memkura.open(store_path, embedder=None) as engine:
+        mine = engine.remember("ann", "deploys go out on Friday", dedup="exact")
+        assert mine.created
+        assert ids(engine.recall("ann", "deploys", filters={"trust_tier": "trusted"})) == [mine]

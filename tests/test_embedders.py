@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import signal
@@ -10,22 +11,25 @@ import socket
 import struct
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import pytest
 
+import memkura
 from memkura import embedders, errors
 from memkura.embedders.function import Function
 from memkura.embedders.openai_compatible import OpenAICompatible
 from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from memkura import Engine
+    from memkura.embedders import Kind, Vector
 
 KEY = "sk-invented-for-this-test"
 
@@ -538,3 +542,54 @@ def test_local_model_works_in_a_forked_child() -> None:
             os._exit(2)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_embedder_may_use_up_its_list(store_path: Path) -> None:
+    """It is given one of its own."""
+
+    class Greedy(ToyEmbedder):
+        def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
+            mine = cast("list[str]", texts)
+            answers: list[Vector] = []
+            while mine:
+                answers += super().embed([mine.pop()], kind=kind)
+            return answers[::-1]
+
+    with memkura.open(store_path.with_name("greedy"), embedder=Greedy()) as engine:
+        rows = engine.remember_many([{"context_id": "c", "summary": f"river {number}"} for number in range(3)])
+        rows.append(engine.remember("c", "long", "a river runs through it. " * 2000))
+        assert all(row.embedded for row in rows)
+        assert engine.update_memory("c", rows[0], summary="another river").embedded
+
+
+def test_lambda_needs_a_name() -> None:
+    """All lambdas are called alike: one could be taken for another."""
+    with pytest.raises(errors.InvalidInput, match="name="):
+        embedders.resolve(lambda texts: [[1.0] for _ in texts])
+
+
+def test_server_that_never_ends_its_answer_is_given_up() -> None:
+    """However regularly a byte of it comes."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            talking, _ = listening.accept()
+            with talking, contextlib.suppress(OSError):
+                talking.recv(1 << 16)
+                talking.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                while True:
+                    talking.sendall(b" ")
+                    time.sleep(0.02)
+
+        server = threading.Thread(target=answer)
+        server.start()
+        made = OpenAICompatible("small", url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1", dim=1, timeout=0.5)
+        with pytest.raises(errors.EmbedderFailed, match="longer than"):
+            made.embed(["a"], kind="query")
+        server.join()
+
+
+def test_address_that_is_none_is_refused() -> None:
+    """By an exception of ours."""
+    with pytest.raises(errors.EmbedderUnavailable):
+        embedders.resolve("http://[::1/v1#m")

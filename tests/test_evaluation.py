@@ -172,3 +172,32 @@ def test_lighthouse_collection_runs(engine: Engine) -> None:
     parts = report.as_dict()["parts"]
     assert parts["overall"]["n"] == 115
     assert parts["code"]["hit"]["mean"] > 0.8
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"{'descr': ['<f4'], 'fortran_order': False, 'shape': (2, 2)}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 10**23)}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 100000000000000000000000)}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 0)}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': 5}",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': ('2', '2')}",
+    ],
+)
+def test_hostile_matrix_is_refused(tmp_path: Path, header: bytes) -> None:
+    """By an exception of ours, before anything is read by a size that it claims."""
+    file = tmp_path / "v.npy"
+    file.write_bytes(b"\x93NUMPY" + (b"\1\0" + len(header).to_bytes(2, "little") + header if header else b""))
+    with pytest.raises(errors.InvalidInput):
+        evaluation.read_npy(file)
+
+
+def test_grade_beyond_all_numbers_is_refused(tmp_path: Path) -> None:
+    """Four hundred digits are no grade."""
+    file = tmp_path / "q.jsonl"
+    file.write_text(f'{{"qid": "1", "question": "x", "rel": {{"1": 1{"0" * 400}}}}}')
+    with pytest.raises(errors.InvalidInput):
+        evaluation.read_queries(file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import random
 import subprocess
 import sys
@@ -379,3 +381,42 @@ def test_list_is_in_the_order_asked_for(engine: Engine, clock: FrozenClock, orde
     wanted = sorted(engine.list("c"), key=lambda row: (getattr(row, order), row.memory_id))
     assert ids(engine.list("c", order=order)) == ids(wanted)
     assert ids(engine.list("c", order=order, descending=True))[-1] == wanted[0].memory_id
+
+
+def test_order_holds_far_behind_the_best(engine: Engine) -> None:
+    """Memories that fit badly are in the order in which they fit, whatever their ids."""
+    words = " ".join(f"w{number}" for number in range(400))
+    worst = engine.remember("c", f"tulip {words}")
+    worse = engine.remember("c", f"tulip {words[:550]}")
+    engine.remember_many([{"context_id": "c", "summary": "tulip tulip tulip rose"} for _ in range(40)])
+    hits = engine.recall("c", "tulip", k=42, legs=["text"])
+    assert ids(hits)[-2:] == [worse, worst]
+    assert hits[-1].score < hits[-2].score < hits[-3].score
+
+
+def test_many_answers_of_the_vector_leg_are_the_nearest(store_path: Path) -> None:
+    """A large `k` gives the `k` nearest, in their order."""
+    chance = random.Random(4)
+    vectors = [[chance.gauss(0, 1) for _ in range(16)] for _ in range(3000)]
+    items = [{"context_id": "c", "summary": f"row {at}", "embedding": vector} for at, vector in enumerate(vectors)]
+    with memkura.open(store_path.with_name("many"), embedder=None) as engine:
+        rows = engine.remember_many(items)
+        asked = [chance.gauss(0, 1) for _ in range(16)]
+        found = ids(engine.recall("c", embedding=asked, k=1000))
+    nearness = {
+        str(row): sum(map(operator.mul, asked, vector)) / math.hypot(*vector)
+        for row, vector in zip(rows, vectors, strict=True)
+    }
+    nearest = sorted(nearness, key=lambda row: -nearness[row])[:1000]
+    assert len(set(nearest) & set(found)) >= 999
+    assert [nearness[row] for row in found] == pytest.approx([nearness[row] for row in nearest], abs=1e-6)
+
+
+def test_instant_is_not_compared_with_metadata(engine: Engine) -> None:
+    """Metadata holds texts: two texts of one instant need not be alike."""
+    engine.remember("c", "x", metadata={"due": "2030-01-01T09:00:00+09:00"})
+    due = datetime(2030, 1, 1, tzinfo=UTC)
+    for filters in ({"metadata.due": due}, {"metadata.due": {"lt": due}}, {"not": {"metadata.due": {"in": [due]}}}):
+        with pytest.raises(errors.InvalidInput, match="instant"):
+            engine.count("c", filters=filters)
+    assert engine.count("c", filters={"metadata.due": "2030-01-01T09:00:00+09:00"}) == 1

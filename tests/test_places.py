@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -97,3 +98,25 @@ def test_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.Mon
         engine.compact()
         assert engine.count("c") == 2
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_store_that_was_replaced_answers_nothing_of_the_other(tmp_path: Path) -> None:
+    """Another store is put in the place of an open one: no read shows a row of it."""
+    place, moved = tmp_path / "s", tmp_path / "moved"
+    with memkura.open(place, embedder=None) as engine:
+        engine.remember("c", "mine", key="k")
+        place.rename(moved)
+        with memkura.open(place, embedder=None) as other:
+            other.remember("c", "another's", key="k")
+
+        def look(_: int) -> str | None:
+            try:
+                memory = engine.get("c", key="k")
+            except errors.StoreFailed:
+                return None
+            return None if memory is None else memory.summary
+
+        with ThreadPoolExecutor(8) as threads:
+            assert set(threads.map(look, range(400))) <= {"mine", None}
+        with pytest.raises(errors.StoreFailed):
+            engine.remember("c", "more")

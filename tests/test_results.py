@@ -43,7 +43,7 @@ def test_idempotency_key_and_dedup_say_what_they_did(engine: Engine) -> None:
     assert (again, again.created) == (first, False)
     twice = engine.remember("c", "deadline is 15 October")
     assert twice != first
-    folded = engine.remember("c", "Deadline is 15 October.", dedup="exact")
+    folded = engine.remember("c", "deadline is  15 October", dedup="exact")
     assert folded in {first, twice}
     assert not folded.created
     other = engine.remember("c", "deadline is 16 October", dedup="exact")
@@ -274,3 +274,66 @@ def test_forked_child_and_parent_both_go_on(engine: Engine) -> None:
     assert os.waitstatus_to_exitcode(status) == 0
     engine.remember("c", "from the parent")
     assert engine.count("c") == 3
+
+
+def test_warning_that_is_an_error_stops_the_write(engine: Engine) -> None:
+    """Nothing is written then: the caller gets no id."""
+    row = engine.remember("c", "tea")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for write in (
+            lambda: engine.remember("c", "bad \ud800"),
+            lambda: engine.remember("c", "bad \0", supersedes=row),
+            lambda: engine.remember("c", "fine", proof="seen \0"),
+            lambda: engine.remember_many([{"context_id": "c", "summary": "bad \0"}]),
+            lambda: engine.update_memory("c", row, summary="bad \ud800"),
+        ):
+            with pytest.raises(errors.TextRepaired):
+                write()
+    assert [(memory.summary, memory.version) for memory in engine.list("c")] == [("tea", 1)]
+
+
+def test_text_that_is_nothing_once_mended_is_refused(engine: Engine) -> None:
+    """When it is written and when it is changed."""
+    row = engine.remember("c", "tea")
+    with pytest.warns(errors.TextRepaired), pytest.raises(errors.InvalidInput, match="blank"):
+        engine.update_memory("c", row, summary="\0")
+    with pytest.warns(errors.TextRepaired), pytest.raises(errors.InvalidInput, match="blank"):
+        engine.remember("c", "\0 \0")
+
+
+def test_unknown_memory_is_named_by_its_argument(engine: Engine) -> None:
+    """Which of them, and in which item."""
+    unknown = "00000000-0000-7000-8000-000000000000"
+    for field, value in (("supersedes", unknown), ("derived_from", [unknown])):
+        with pytest.raises(errors.NotFound) as caught:
+            engine.remember("c", "tea", **{field: value})  # type: ignore[arg-type]
+        assert caught.value.field == field
+        with pytest.raises(errors.NotFound) as caught:
+            engine.remember_many(
+                [{"context_id": "c", "summary": "x"}, {"context_id": "c", "summary": "y", field: value}]
+            )
+        assert caught.value.field == f"[1].{field}"
+
+
+def test_reranker_that_drops_hits_is_not_followed(engine: Engine) -> None:
+    """It answers with nothing, or with one hit twice."""
+    for number in range(4):
+        engine.remember("c", f"tea {number}")
+    plain = [hit.memory_id for hit in engine.recall("c", "tea", k=3)]
+    for answer in ([], [(0, 1.0), (0, 2.0)]):
+        hits = engine.recall("c", "tea", k=3, reranker=lambda *_, answer=answer: answer)
+        assert ([hit.memory_id for hit in hits], hits.degraded) == (plain, ["rerank:failed"])
+
+
+def test_freshness_goes_with_the_type(engine: Engine) -> None:
+    """A rate that is the type's own changes with it; one that was given stays; ``None`` gives it up."""
+    row, own = engine.remember("c", "tea"), engine.remember("c", "coffee", decay_rate=0.3)
+    rates = []
+    for changes in ({"type": "rule"}, {"decay_rate": None}, {"type": "note"}):
+        for memory_id in (row, own):
+            engine.update_memory("c", memory_id, **changes)
+            memory = engine.get("c", memory_id)
+            assert memory is not None
+            rates.append(memory.decay_rate)
+    assert rates == [0.0, 0.3, 0.0, 0.0, 0.01, 0.01]

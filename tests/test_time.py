@@ -285,3 +285,17 @@ def test_extreme_years_are_kept(engine: Engine, year: int) -> None:
     assert engine.count("c", filters={"event_time": {"gt": when}}) == 0
     (hit,) = engine.recall("c", "offer")
     assert math.isfinite(hit.score)
+
+
+def test_steps_back_that_are_mended_leave_no_trace(engine: Engine, clock: FrozenClock) -> None:
+    """However often, and however far."""
+    row = engine.remember("c", "the offer", expires_at=clock() + timedelta(hours=5))
+    for hours in (1, 1, 1, 1, 1, 1, 500_000):
+        for step in (-hours, hours):
+            clock.advance(3600 * step)
+            assert engine.count("c") == 1
+    new = engine.remember("c", "the next offer")
+    memory = engine.get("c", new)
+    assert memory is not None
+    assert memory.created_at == clock()
+    assert set(ids(engine.recall("c", "offer", as_of=clock()))) == {row, new}

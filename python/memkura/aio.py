@@ -46,12 +46,18 @@ _Async = Coroutine[Any, Any, Answer]
 _threads: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
 
 
+# The loop on which a verb in one of those threads was awaited.
+_loop: contextvars.ContextVar[asyncio.AbstractEventLoop] = contextvars.ContextVar("memkura loop")
+
+
 async def _in_thread(verb: Callable[Arguments, Answer], /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
     """As :func:`asyncio.to_thread`, in a thread of ours."""
     loop = asyncio.get_running_loop()
     if loop not in _threads:
         _threads[loop] = ThreadPoolExecutor(thread_name_prefix="memkura")
-    call = functools.partial(contextvars.copy_context().run, verb, *args, **kwargs)
+    context = contextvars.copy_context()
+    context.run(_loop.set, loop)
+    call = functools.partial(context.run, verb, *args, **kwargs)
     return await loop.run_in_executor(_threads[loop], call)
 
 
@@ -167,11 +173,10 @@ class AsyncContext:
 
 
 class _OnLoop:
-    """An asynchronous embedder for the worker threads: each call is awaited on the loop that opened the store."""
+    """An asynchronous embedder for the worker threads: each call is awaited on the loop of the verb that makes it."""
 
-    def __init__(self, embedder: Any, loop: asyncio.AbstractEventLoop) -> None:  # noqa: ANN401 - structural
+    def __init__(self, embedder: Any) -> None:  # noqa: ANN401 - structural
         self._embedder = embedder
-        self._loop = loop
         self.id = embedder.id
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else the embedder has
@@ -186,7 +191,7 @@ class _OnLoop:
         """What ``aembed`` answers."""
         call = self._embedder.aembed(texts, kind=kind)
         try:
-            waiting = asyncio.run_coroutine_threadsafe(call, self._loop)
+            waiting = asyncio.run_coroutine_threadsafe(call, _loop.get())
         except RuntimeError:  # the loop has ended: the write goes on without its vector
             call.close()
             raise
@@ -195,7 +200,7 @@ class _OnLoop:
 
 
 def _on_loop(embedder: object) -> object:
-    return _OnLoop(embedder, asyncio.get_running_loop()) if hasattr(embedder, "aembed") else embedder
+    return _OnLoop(embedder) if hasattr(embedder, "aembed") else embedder
 
 
 async def open_async(path: Any, embedder: object = "auto", *args: Any, **options: Any) -> AsyncEngine:  # noqa: ANN401

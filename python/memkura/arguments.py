@@ -71,4 +71,12 @@ def hook(value: object, field: str, call: str) -> None:
 
 
 def _refused(problem: str, field: str, value: object, advice: str) -> InvalidInput:
-    return InvalidInput(problem, field=field, value=reprlib.repr(value), advice=advice)
+    return InvalidInput(problem, field=field, value=shown(value), advice=advice)
+
+
+def shown(value: object) -> str:
+    """`value` for a message, whatever it is: an integer of thousands of digits and somebody's own class may refuse."""
+    try:
+        return reprlib.repr(value)
+    except Exception:  # noqa: BLE001 - somebody else's code
+        return f"a {type(value).__name__}"

@@ -68,7 +68,9 @@ class Binding:
 
     def asks_embedder(self, query: str | None, legs: Sequence[str] | None) -> bool:
         """Whether a recall needs the query's vector. A blank query is left to the core, which refuses it."""
-        wanted = legs is None or (isinstance(legs, Collection) and any(leg == "vector" for leg in legs))
+        wanted = legs is None or (
+            isinstance(legs, Collection) and any(isinstance(leg, str) and leg == "vector" for leg in legs)
+        )
         return wanted and isinstance(query, str) and bool(query.strip()) and self.is_ready()
 
     def of_texts(self, rows: Sequence[Mapping[str, Any]]) -> list[Embedded]:

@@ -77,7 +77,7 @@ class Context:
             raise InvalidInput(
                 "names another context than the handle's",
                 field="context_id",
-                value=repr(named),
+                value=arguments.shown(named),
                 advice="Leave it out, or use engine.remember_many",
             )
         return {**item, "context_id": self.context_id}

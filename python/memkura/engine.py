@@ -216,7 +216,8 @@ class Engine:
             decay_rate: freshness lost in a day, 0 to 1; by default the type's.
             trigger: when an ``"on_trigger"`` memory is due.
             idempotency_key: the same key again returns the first memory and writes nothing.
-            dedup: ``"exact"`` folds it into a memory that says the same in the same words.
+            dedup: ``"exact"`` keeps nothing new when a memory has the same text (but for spacing), under the same key,
+                for as long at least, and trusted no less; its id is returned, and in ``duplicates``.
             embedding: its vector, if you have it; otherwise the store's embedder makes it.
             proof: what shows it to be true.
 
@@ -241,9 +242,7 @@ class Engine:
         if embedding is None:
             (embedded,) = self._bound.of_texts([draft])
         receipt = self._core.remember(draft, embedded, door=self._door)
-        remembered = Remembered.of(receipt)
-        _warn(remembered.warnings)
-        return remembered
+        return Remembered.of(receipt)
 
     def remember_many(
         self,
@@ -277,7 +276,6 @@ class Engine:
             done += self._remember_drafts(batch, self._bound.of_items(batch), first=len(done))
             if progress is not None:
                 progress(len(done), total)
-        _warn([warning for remembered in done for warning in remembered.warnings])
         return done
 
     def _remember_drafts(
@@ -358,9 +356,7 @@ class Engine:
             receipt = self._core.update(context_id, memory_id, changes, Embedded(embedding), door=self._door)
         else:
             receipt = self._update_text(context_id, memory_id, changes)
-        remembered = Remembered.of(receipt)
-        _warn(remembered.warnings)
-        return remembered
+        return Remembered.of(receipt)
 
     def _update_text(self, context_id: str, memory_id: str, changes: dict[str, Any]) -> _core.Receipt:
         for _ in range(_ATTEMPTS):
@@ -769,7 +765,7 @@ def _check_items(items: Sequence[object], first: int) -> None:
             )
 
 
-def _warn(texts: Iterable[str]) -> None:
+def warn_of_repairs(texts: Iterable[str]) -> None:
     """One ``TextRepaired`` for each, shown at the caller's line, however many of our own frames lie between."""
     for text in texts:
         level = 2

@@ -22,7 +22,7 @@ class Remembered(str):
     Attributes:
         created: whether a new memory was made; false when an earlier one answered for it.
         version: the memory's version after the write, from 1.
-        duplicates: ids of other memories that say the same in the same words.
+        duplicates: ids of other memories with the same words, but for case, width, spacing and punctuation.
         warnings: what had to be mended in the text before it could be stored.
         embedded: whether the vector leg finds it already; if not, ``maintain()`` fills it in.
 

@@ -24,7 +24,8 @@ FAILED = "rerank:failed"
 def reranked(reranker: Reranker, query: str, hits: list[Hit], top_n: int) -> tuple[list[Hit], list[str]]:
     """The best `top_n` of `hits` as `reranker` sees them, and the words for what went wrong.
 
-    A reranker is somebody else's code: when it raises or names hits that were not offered, the order stays as it was.
+    A reranker is somebody else's code: when it raises, names hits that were not offered, one twice or none at all, the
+    order stays as it was.
     """
     rank: Callable[[str, Sequence[str], int], Iterable[tuple[int, float]]] | None
     rank = reranker if callable(reranker) else getattr(reranker, "rerank", None)
@@ -37,10 +38,12 @@ def reranked(reranker: Reranker, query: str, hits: list[Hit], top_n: int) -> tup
         )
     texts = [hit.summary if hit.content is None else f"{hit.summary}\n{hit.content}" for hit in hits]
     try:
-        scores = {int(index): float(score) for index, score in rank(query, texts, top_n)}
+        ranked = [(int(index), float(score)) for index, score in rank(query, texts, top_n)]
+        scores = dict(ranked)
         # Equal scores keep the order of the recall.
         order = sorted(scores, key=lambda index: (-scores[index], index))
-        if any(index not in range(len(hits)) or math.isnan(scores[index]) for index in order):
+        is_odd = len(scores) < len(ranked) or not (ranked or not hits)
+        if is_odd or any(index not in range(len(hits)) or math.isnan(scores[index]) for index in order):
             return hits[:top_n], [FAILED]
     except Exception:  # noqa: BLE001 - somebody else's code
         return hits[:top_n], [FAILED]

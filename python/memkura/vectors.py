@@ -8,7 +8,6 @@ its vector and with the reason, a question is answered by text.
 from __future__ import annotations
 
 import itertools
-import reprlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from memkura import _core, arguments
@@ -149,7 +148,8 @@ class Vectors:
         if self.embedder is None:
             raise EmbedderFailed("there is no embedder")
         # One more than asked for is enough to see that it answers with too many: it may go on for ever.
-        vectors = list(itertools.islice(self.embedder.embed(texts, kind=kind), len(texts) + 1))
+        # It gets a list of its own, which it may use up.
+        vectors = list(itertools.islice(self.embedder.embed(list(texts), kind=kind), len(texts) + 1))
         if len(vectors) != len(texts):
             said = f"more than {len(texts)}" if len(vectors) > len(texts) else str(len(vectors))
             raise EmbedderFailed(f"the embedder answered {len(texts)} texts with {said} vectors")
@@ -169,7 +169,7 @@ def _dimension(embedder: Embedder) -> int:
         raise EmbedderFailed(
             f"could not say its dimension: {error}",
             field="embedder",
-            value=reprlib.repr(embedder.id),
+            value=arguments.shown(embedder.id),
             advice="Give its dimension (dim=…), or open with embedder=None (--embedder none) and run maintain later",
         ) from error
     dim = arguments.count(said, "embedder.dim", least=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from memkura.errors import EmbedderFailed
+from memkura.errors import EmbedderFailed, InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ class Function:
     Args:
         function: called with a list of texts.
         name: the fingerprint to store. By default the function's qualified name; give a name that changes when the
-            function's vectors change.
+            function's vectors change. A ``lambda`` has none of its own, and needs one.
         dim: components of a vector; found with one probe text when it is not given.
 
     Example:
@@ -41,6 +41,13 @@ class Function:
         self._dim = dim
         self._probing = threading.Lock()
         self.id = name or f"function:{_qualified_name(function)}"
+        if name is None and "<lambda>" in self.id:
+            raise InvalidInput(
+                "is a lambda, whose name would stand for every other lambda too",
+                field="embedder",
+                value=self.id,
+                advice='Give a def, or Function(the_lambda, name="mine-v1")',
+            )
 
     @property
     def dim(self) -> int:

@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import sys
+import time
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
@@ -20,7 +21,7 @@ from memkura.errors import EmbedderFailed, EmbedderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from http.client import HTTPMessage
+    from http.client import HTTPMessage, HTTPResponse
     from typing import IO
 
     from memkura.embedders.protocol import Kind, Vector
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _OPENAI_URL = "https://api.openai.com/v1"
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _ANSWER_BYTES_MAX = 256 << 20
+_PART_BYTES = 1 << 16
 _SHOWN_CHARS = 200
 
 
@@ -40,7 +42,7 @@ class OpenAICompatible:
         api_key: by default the environment's ``MEMKURA_EMBEDDINGS_API_KEY``; ``OPENAI_API_KEY`` is used for OpenAI's
             own address only, so that it never travels to another host.
         dim: components of a vector; known for OpenAI's models, otherwise found with one probe text.
-        timeout: seconds to wait for the server, for each call.
+        timeout: seconds to wait for the server to answer, and again for the whole answer.
         max_batch: texts in one call.
         query_prefix: put before each question, for models that want it.
         document_prefix: put before each memory's text, likewise.
@@ -99,15 +101,25 @@ class OpenAICompatible:
         request = Request(self._endpoint, body, headers)  # noqa: S310 - the scheme was checked
         try:
             with _opener.open(request, timeout=self._timeout) as answer:
-                read = answer.read(_ANSWER_BYTES_MAX + 1)
+                read = self._whole(answer)
         except HTTPError as error:
             with error:
                 raise self._failed(f"the server answered {error.code}: {self._said(error.read(4096))}") from None
         except (HTTPException, OSError) as error:
             raise self._failed(f"the server cannot be reached: {getattr(error, 'reason', error)}") from None
-        if len(read) > _ANSWER_BYTES_MAX:
-            raise self._failed("the server's answer is too large")
         return self._vectors(read, len(texts))
+
+    def _whole(self, answer: HTTPResponse) -> bytes:
+        """The body, unless it is too large or takes too long: the socket's own timeout begins anew with every byte."""
+        until = time.monotonic() + self._timeout
+        read = bytearray()
+        while part := answer.read1(_PART_BYTES):
+            read += part
+            if len(read) > _ANSWER_BYTES_MAX:
+                raise self._failed("the server's answer is too large")
+            if time.monotonic() > until:
+                raise self._failed(f"the server's answer took longer than {self._timeout} seconds")
+        return bytes(read)
 
     def _vectors(self, read: bytes, expected: int) -> list[Vector]:
         try:
@@ -152,7 +164,10 @@ _opener = build_opener(_StayHere)
 
 def _addresses(url: str) -> tuple[str, str]:
     """The endpoint to call, and the address to show: without a user or password."""
-    parts = urlsplit(url.rstrip("/"))
+    try:
+        parts = urlsplit(url.rstrip("/"))
+    except ValueError:  # brackets without an address in them
+        parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise EmbedderUnavailable(
             "is not an http(s) address", field="embedder", advice="Give one such as http://localhost:11434/v1"

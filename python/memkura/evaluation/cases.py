@@ -113,7 +113,7 @@ def _grades(rel: object, where: str) -> dict[str, float]:
     if isinstance(rel, dict):
         try:
             return {str(answer): float(grade) for answer, grade in rel.items()}
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput("rel has a grade that is no number", field=where) from error
     raise InvalidInput("rel is neither a list of ids nor grades by id", field=where)
 

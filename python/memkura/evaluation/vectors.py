@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _MAGIC = b"\x93NUMPY"
 _HEADER_BYTES_MAX = 10_000
-_DIMENSIONS = 2
 _SIZES = {"<f2": 2, "<f4": 4, "<f8": 8}
 
 
@@ -36,9 +35,13 @@ def read_npy(path: str | os.PathLike[str]) -> list[array.array[float]]:
     with Path(path).open("rb") as file:
         kind, count, width = _header(file, str(path))
         rows = []
+        row_bytes = width * _SIZES[kind]
+        # Before anything is read by a size that is only claimed.
+        if Path(path).stat().st_size - file.tell() < count * row_bytes:
+            raise _refused(str(path), "is cut short")
         for _ in range(count):
-            read = file.read(width * _SIZES[kind])
-            if len(read) != width * _SIZES[kind]:
+            read = file.read(row_bytes)
+            if len(read) != row_bytes:
                 raise _refused(str(path), "is cut short")
             rows.append(_row(read, kind, width))
         return rows
@@ -46,7 +49,7 @@ def read_npy(path: str | os.PathLike[str]) -> list[array.array[float]]:
 
 def _header(file: BinaryIO, path: str) -> tuple[str, int, int]:
     magic = file.read(len(_MAGIC) + 2)
-    if magic[: len(_MAGIC)] != _MAGIC:
+    if magic[: len(_MAGIC)] != _MAGIC or len(magic) < len(_MAGIC) + 2:
         raise _refused(path, "is not a .npy file")
     size = file.read(2 if magic[len(_MAGIC)] == 1 else 4)
     length = int.from_bytes(size, "little")
@@ -54,12 +57,14 @@ def _header(file: BinaryIO, path: str) -> tuple[str, int, int]:
         raise _refused(path, "has a header that is too long")
     try:
         header = ast.literal_eval(file.read(length).decode("utf-8"))
-        kind, shape, fortran = header["descr"], header["shape"], header["fortran_order"]
+        kind, (count, width), fortran = header["descr"], header["shape"], header["fortran_order"]
+        is_known = kind in _SIZES and not fortran and count >= 0 and width > 0
+        is_known = is_known and isinstance(count, int) and isinstance(width, int)
     except (ValueError, KeyError, TypeError, SyntaxError, RecursionError) as error:
         raise _refused(path, "has a header that cannot be read") from error
-    if kind not in _SIZES or fortran or len(shape) != _DIMENSIONS:
-        raise _refused(path, f"holds {kind!r} of shape {shape!r}, not rows of float16, float32 or float64")
-    return kind, int(shape[0]), int(shape[1])
+    if not is_known:
+        raise _refused(path, "holds something else than rows of float16, float32 or float64, in C order")
+    return kind, count, width
 
 
 def _row(read: bytes, kind: str, width: int) -> array.array[float]:

@@ -13,8 +13,13 @@ pub enum EngineError {
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// No such memory in this context. One of another context counts as none, to the letter.
-    #[error("there is no memory {0} in this context")]
-    NotFound(MemoryId),
+    #[error("there is no memory {id} in this context")]
+    NotFound {
+        /// The argument that names it.
+        field: String,
+        /// The id that was asked for.
+        id: MemoryId,
+    },
     /// An outside writer may not overwrite a trusted key.
     #[error("the key {key:?} names a trusted memory, which an outside source may not overwrite")]
     KeyTaken {
@@ -35,11 +40,24 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// There is no memory `id` in the context.
+    #[must_use]
+    pub fn not_found(id: MemoryId) -> Self {
+        Self::named_nothing("memory_id", id)
+    }
+
+    /// The argument `field` names the memory `id`, which is not in the context.
+    #[must_use]
+    pub fn named_nothing(field: &str, id: MemoryId) -> Self {
+        Self::NotFound { field: field.to_owned(), id }
+    }
+
     /// The same fault in the item at `at` of several.
     #[must_use]
     pub fn in_item(self, at: usize) -> Self {
         match self {
             Self::Invalid(invalid) => invalid.in_item(at).into(),
+            Self::NotFound { field, id } => Self::NotFound { field: format!("[{at}].{field}"), id },
             Self::KeyTaken { field, key } => Self::KeyTaken { field: format!("[{at}].{field}"), key },
             error => error,
         }

@@ -43,12 +43,12 @@ impl Engine {
         let _inside = self.enter()?;
         let now = self.steady(now);
         check(recall)?;
-        let context = self.context(context_id)?.ok_or(EngineError::NotFound(id))?;
+        let context = self.context(context_id)?.ok_or(EngineError::not_found(id))?;
         self.catch_up()?;
         let memory = self
             .record
             .read(|reader| Ok::<_, EngineError>(reader.by_id(&context, id)?))?
-            .ok_or(EngineError::NotFound(id))?;
+            .ok_or(EngineError::not_found(id))?;
         let recall = Recall { k: K_MAX, offset: 0, ..recall.clone() };
         let loaded = self.partition(&context)?;
         let prepared = self.prepare(&recall, loaded.bound.as_ref())?;

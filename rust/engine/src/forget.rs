@@ -40,7 +40,7 @@ impl Engine {
         check(selection)?;
         let Some(context) = self.context(context_id)? else {
             return match selection {
-                Selection::Ids(ids) => Err(EngineError::NotFound(ids[0])),
+                Selection::Ids(ids) => Err(EngineError::not_found(ids[0])),
                 Selection::Filter(_) | Selection::Everything => Ok(Vec::new()),
             };
         };
@@ -129,7 +129,7 @@ fn chosen(
             .into_iter()
             .map(|id| {
                 let found = writer.by_id(context, *id)?.filter(|memory| purge || can_be_read(memory));
-                found.ok_or(EngineError::NotFound(*id))
+                found.ok_or(EngineError::not_found(*id))
             })
             .collect(),
         Selection::Filter(filter) => {

@@ -115,12 +115,12 @@ impl Engine {
     /// [`EngineError::NotFound`] when this context never had it.
     pub fn history(&self, context_id: &str, id: MemoryId) -> Result<History, EngineError> {
         let _inside = self.enter()?;
-        let context = self.context(context_id)?.ok_or(EngineError::NotFound(id))?;
+        let context = self.context(context_id)?.ok_or(EngineError::not_found(id))?;
         let (states, purged) = self
             .record
             .read(|reader| Ok::<_, EngineError>((reader.history(&context, id)?, reader.purged(&context, id)?)))?;
         if states.is_empty() && purged.is_none() {
-            Err(EngineError::NotFound(id))
+            Err(EngineError::not_found(id))
         } else {
             Ok(History { states, purged })
         }

@@ -236,6 +236,10 @@ impl Engine {
     fn prepare_vector(&self, recall: &Recall, bound: Option<&Embedder>) -> Result<Prepared, EngineError> {
         let mut prepared = Prepared { unit: None, degraded: Vec::new() };
         if !recall.legs.vector {
+            // There is nothing else to search by.
+            if recall.query.is_none() {
+                prepared.degraded.push("vector:leg_off");
+            }
             return Ok(prepared);
         }
         let Some(bound) = bound else {

@@ -6,7 +6,7 @@ use memkura_index::vector::normalise;
 use memkura_model::limits::{BATCH_MAX, CHUNKS_MAX};
 use memkura_model::{
     Action, Context, Door, Draft, Invalid, InvalidKind, Memory, MemoryId, Status, Tier, Timestamp, fingerprint, fold,
-    plain_words, repaired,
+    is_same_text, plain_words,
 };
 use memkura_store::{Embedder, EmbedderState, Writer};
 
@@ -44,8 +44,6 @@ pub struct Receipt {
     pub version: i64,
     /// Other memories in use that say the same in the same words, oldest first.
     pub duplicates: Vec<MemoryId>,
-    /// What was mended in the texts.
-    pub warnings: Vec<String>,
     /// Whether it has a vector.
     pub embedded: bool,
 }
@@ -96,14 +94,12 @@ impl Engine {
         let now = self.steady(now);
         let mut checked = Vec::with_capacity(drafts.len());
         for (at, (draft, embedding)) in drafts.into_iter().enumerate() {
-            let (draft, warnings) = mended(draft);
             let embedding = draft.check().and_then(|()| self.checked(embedding));
-            checked.push((draft, embedding.map_err(|invalid| placed(at, invalid.into()))?, warnings));
+            checked.push((draft, embedding.map_err(|invalid| placed(at, invalid.into()))?));
         }
         let receipts = self.record.write(|writer| {
-            let written = checked.into_iter().enumerate().map(|(at, (draft, embedding, warnings))| {
-                let receipt = self.write_draft(writer, &draft, &embedding, door, now);
-                Ok::<_, EngineError>(Receipt { warnings, ..receipt.map_err(|error| placed(at, error))? })
+            let written = checked.into_iter().enumerate().map(|(at, (draft, embedding))| {
+                self.write_draft(writer, &draft, &embedding, door, now).map_err(|error| placed(at, error))
             });
             written.collect::<Result<Vec<_>, _>>()
         })?;
@@ -132,7 +128,7 @@ impl Engine {
         }
         let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
         let same = duplicates(writer, &context, draft, now)?;
-        if let Some(first) = same.iter().find(|same| draft.fold_duplicates && has_key_of(same, draft)) {
+        if let Some(first) = same.iter().find(|same| draft.fold_duplicates && stands_for(same, draft, tier)) {
             finish(writer, &context, draft, (first, tier), door, now)?;
             return Ok(Receipt { duplicates: vec![first.memory_id], ..Receipt::of(first, false) });
         }
@@ -274,7 +270,7 @@ impl Engine {
 impl Receipt {
     pub(crate) fn of(memory: &Memory, created: bool) -> Self {
         let Memory { memory_id, version, embedded, .. } = *memory;
-        Self { memory_id, created, version, duplicates: Vec::new(), warnings: Vec::new(), embedded }
+        Self { memory_id, created, version, duplicates: Vec::new(), embedded }
     }
 }
 
@@ -309,14 +305,7 @@ fn repeated(writer: &Writer<'_>, context: &Context, draft: &Draft) -> Result<Opt
     let Some(word) = &draft.idempotency_key else { return Ok(None) };
     let Some(id) = writer.by_idempotency(context, word)? else { return Ok(None) };
     let known = writer.by_id(context, id)?;
-    let gone = Receipt {
-        memory_id: id,
-        created: false,
-        version: 0,
-        duplicates: Vec::new(),
-        warnings: Vec::new(),
-        embedded: false,
-    };
+    let gone = Receipt { memory_id: id, created: false, version: 0, duplicates: Vec::new(), embedded: false };
     Ok(Some(known.map_or(gone, |memory| Receipt::of(&memory, false))))
 }
 
@@ -357,6 +346,15 @@ fn finish(
     Ok(())
 }
 
+/// Whether nothing is lost when a memory is kept for a draft: the same text, under the same key, for as long at least, and
+/// trusted no less than the `tier` that the draft would have.
+fn stands_for(memory: &Memory, draft: &Draft, tier: Tier) -> bool {
+    let outlives = memory.expires_at.is_none_or(|end| draft.expires_at.is_some_and(|wanted| wanted <= end));
+    let contents = [&memory.content, &draft.content].map(|content| content.as_deref().unwrap_or_default());
+    let is_same = is_same_text(&memory.summary, &draft.summary) && is_same_text(contents[0], contents[1]);
+    is_same && outlives && memory.trust_tier >= tier && has_key_of(memory, draft)
+}
+
 /// Whether a memory can be found under the key that a draft asks for: none, or the same one.
 fn has_key_of(memory: &Memory, draft: &Draft) -> bool {
     let folded = |key: &Option<String>| key.as_deref().map(fold);
@@ -393,7 +391,7 @@ fn supersede(
     now: Timestamp,
 ) -> Result<(), EngineError> {
     let old = writer.by_id(context, id)?.filter(|old| old.status.is_recallable());
-    let old = old.ok_or(EngineError::NotFound(id))?;
+    let old = old.ok_or_else(|| EngineError::named_nothing("supersedes", id))?;
     if old.trust_tier > tier {
         return Err(key_taken("supersedes", &old));
     }
@@ -405,28 +403,4 @@ fn supersede(
         ..old
     };
     Ok(writer.replace(&retired, Action::Supersede, door)?)
-}
-
-/// A draft whose texts every backend can hold, and what had to be mended.
-fn mended(mut draft: Draft) -> (Draft, Vec<String>) {
-    let warnings = mend([
-        ("summary", Some(&mut draft.summary)),
-        ("content", draft.content.as_mut()),
-        ("proof", draft.proof.as_mut()),
-    ]);
-    (draft, warnings)
-}
-
-/// Takes out of the texts in `fields` what not every backend can hold, and says where it was.
-pub(crate) fn mend<const N: usize>(fields: [(&str, Option<&mut String>); N]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (field, text) in fields {
-        if let Some(text) = text
-            && let Some(mended) = repaired(text)
-        {
-            *text = mended;
-            warnings.push(format!("{field}: U+0000 was removed"));
-        }
-    }
-    warnings
 }

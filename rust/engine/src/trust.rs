@@ -12,7 +12,7 @@ use crate::EngineError;
 pub fn tier(reader: &Reader<'_>, context: &Context, door: Door, sources: &[MemoryId]) -> Result<Tier, EngineError> {
     let mut tier = context.origin.tier().min(door.source_type().tier());
     for id in sources {
-        let source = reader.by_id(context, *id)?.ok_or(EngineError::NotFound(*id))?;
+        let source = reader.by_id(context, *id)?.ok_or_else(|| EngineError::named_nothing("derived_from", *id))?;
         tier = tier.min(source.trust_tier);
     }
     Ok(tier)

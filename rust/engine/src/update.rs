@@ -2,7 +2,7 @@
 
 use memkura_model::{Action, Door, Memory, MemoryId, Patch, Timestamp};
 
-use crate::remember::{Embedding, Receipt, key_taken, mend};
+use crate::remember::{Embedding, Receipt, key_taken};
 use crate::{Engine, EngineError, trust};
 
 impl Engine {
@@ -22,23 +22,20 @@ impl Engine {
     ) -> Result<Option<Receipt>, EngineError> {
         let _inside = self.enter()?;
         let now = self.steady(now);
-        let context = self.context(context_id)?.ok_or(EngineError::NotFound(id))?;
+        let context = self.context(context_id)?.ok_or(EngineError::not_found(id))?;
         let embedding = self.checked(embedding)?;
         let receipt = self.record.write(|writer| {
-            let old =
-                writer.by_id(&context, id)?.filter(|memory| memory.is_visible(now)).ok_or(EngineError::NotFound(id))?;
+            let old = writer
+                .by_id(&context, id)?
+                .filter(|memory| memory.is_visible(now))
+                .ok_or(EngineError::not_found(id))?;
             if old.trust_tier > door.source_type().tier() {
                 return Err(key_taken("memory_id", &old));
             }
             if patch.expected.is_some_and(|expected| expected != old.version) {
                 return Ok(None);
             }
-            let mut patched = patch.applied_to(&old)?;
-            let warnings = mend([
-                ("summary", Some(&mut patched.summary)),
-                ("content", patched.content.as_mut()),
-                ("proof", patched.proof.as_mut()),
-            ]);
+            let patched = patch.applied_to(&old)?;
             trust::may_deliver(patched.delivery_mode, patched.trust_tier)?;
             let version = old.version + 1;
             let same_text = patched.summary == old.summary && patched.content == old.content;
@@ -51,7 +48,7 @@ impl Engine {
             };
             writer.replace(&memory, Action::Update, door)?;
             memory.embedded = self.write_vectors(writer, &memory, &embedding, door, now)?;
-            Ok(Some(Receipt { warnings, ..Receipt::of(&memory, false) }))
+            Ok(Some(Receipt::of(&memory, false)))
         })?;
         if receipt.is_some() {
             self.follow_own_write();

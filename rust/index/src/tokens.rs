@@ -60,12 +60,10 @@ pub struct QueryTerm {
 /// What kind of evidence a term is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A word as written, folded, or a part of one (`user` in `getUserById`) when `part` is set.
+    /// A word as written, folded, or a part of one (`user` in `getUserById`).
     Word {
         /// Whether a stem follows and carries most of the word's weight.
         stemmed: bool,
-        /// Whether a longer word, already counted, holds this one.
-        part: bool,
     },
     /// The stem of an English word.
     Stem,
@@ -84,11 +82,11 @@ impl Kind {
     /// numbers are the middle of a plateau over English, Japanese, Chinese, Korean and code sets.
     fn weight(self) -> f32 {
         match self {
-            Kind::Word { stemmed: true, .. } => 0.3,
+            Kind::Word { stemmed: true } => 0.3,
             Kind::Stem => 0.7,
             Kind::Joined => 0.8,
             Kind::Character => 0.9,
-            Kind::Word { stemmed: false, .. } | Kind::Pair | Kind::Lone => 1.0,
+            Kind::Word { stemmed: false } | Kind::Pair | Kind::Lone => 1.0,
         }
     }
 

@@ -63,7 +63,9 @@ impl fmt::Display for Timestamp {
 /// Turns a wall clock, which people and daemons set back, into one that only goes forward.
 ///
 /// When the wall clock steps back, time goes on from the latest instant seen at the wall clock's pace: a lifetime of
-/// `t` ends at the latest `t` after the step, and nothing that has expired comes back (I10).
+/// `t` ends at the latest `t` after the step, and nothing that has expired comes back (I10). When it then leaps forward by
+/// as much, the step was a mistake that somebody mended, and the two agree again. (An engine that nobody asked anything for
+/// as long as the clock was set back by takes that time for such a leap.)
 #[derive(Debug, Default)]
 pub struct SteadyClock {
     state: Mutex<Steady>,
@@ -84,7 +86,9 @@ impl SteadyClock {
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let latest = state.latest_wall.unwrap_or(wall.0);
         let reading = if (1..=OUT_OF_ORDER_MAX).contains(&(latest - wall.0)) { latest } else { wall.0 };
-        state.behind += (latest - reading).max(0);
+        let is_mended = reading > latest && reading - latest >= state.behind;
+        state.behind =
+            if is_mended { (latest + state.behind - reading).max(0) } else { state.behind + (latest - reading).max(0) };
         state.latest_wall = Some(reading);
         Timestamp((reading + state.behind).min(*Timestamp::RANGE.end()))
     }
@@ -133,6 +137,20 @@ mod tests {
         assert_eq!(clock.at(Timestamp(10 * hour)).0, 10 * hour);
         assert_eq!(clock.at(Timestamp(9 * hour)).0, 10 * hour);
         assert_eq!(clock.at(Timestamp(9 * hour + 5)).0, 10 * hour + 5);
+    }
+
+    /// Steps back that are mended leave nothing behind, however many there were.
+    #[test]
+    fn steady_clock_follows_a_wall_clock_that_was_mended() {
+        let clock = SteadyClock::default();
+        let hour = 3_600_000_000;
+        for noon in (12..18).map(|hours| hours * hour) {
+            assert_eq!(clock.at(Timestamp(noon)).0, noon);
+            assert_eq!(clock.at(Timestamp(0)).0, noon);
+            assert_eq!(clock.at(Timestamp(5)).0, noon + 5);
+            assert_eq!(clock.at(Timestamp(noon + 10)).0, noon + 10);
+            assert_eq!(clock.at(Timestamp(noon)).0, noon + 10);
+        }
     }
 
     /// Readings that threads bring out of order do not push the time ahead.

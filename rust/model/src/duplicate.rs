@@ -29,6 +29,13 @@ pub fn fingerprint(summary: &str, content: Option<&str>) -> u128 {
     hash
 }
 
+/// Whether two texts are the same but for spacing and composition: what may be stored once without losing anything.
+#[must_use]
+pub fn is_same_text(one: &str, other: &str) -> bool {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").nfc().collect::<String>();
+    one == other || plain(one) == plain(other)
+}
+
 /// The words of a text without what [`fingerprint`] leaves out of account.
 #[must_use]
 pub fn plain_words(text: &str) -> String {
@@ -75,6 +82,23 @@ mod tests {
         for other in ["Deadline is 15 October.", " deadline  is 15\tOCTOBER", "ｄｅａｄｌｉｎｅ is 15 October!"]
         {
             assert_eq!(fingerprint(other, None), plain, "{other}");
+        }
+    }
+
+    /// Only dress that can carry no meaning is left out of account before one text is kept for two.
+    #[test]
+    fn texts_that_may_mean_something_else_are_not_the_same() {
+        assert!(is_same_text("tea  is\tgreen ", "tea is green") && is_same_text("caf\u{e9}", "cafe\u{301}"));
+        for (one, other) in [
+            ("ship only if !debug", "ship only if debug"),
+            ("2⁵", "25"),
+            ("the password is Hunter2", "the password is hunter2"),
+            ("option -v", "option -V"),
+            (":-)", ":-("),
+            ("5'", "5\""),
+            ("Deploys happen on Friday?", "Deploys happen on Friday."),
+        ] {
+            assert!(!is_same_text(one, other), "{one} / {other}");
         }
     }
 

@@ -34,7 +34,7 @@ pub use clock::{SteadyClock, Timestamp};
 pub use context::{Context, check_context_name};
 pub use delivery::DeliveryMode;
 pub use drawer::folded_key;
-pub use duplicate::{exact_hash, fingerprint, plain_words};
+pub use duplicate::{exact_hash, fingerprint, is_same_text, plain_words};
 pub use error::{Invalid, InvalidKind};
 pub use filter::Filter;
 pub use id::{IdSource, MemoryId};

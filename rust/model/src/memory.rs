@@ -220,8 +220,13 @@ impl Draft {
     /// The freshness lost in a day: as asked, or as the type's default says.
     #[must_use]
     pub fn effective_decay_rate(&self) -> f64 {
-        self.decay_rate.unwrap_or(if is_exempt_from_ageing(&self.kind) { 0.0 } else { DECAY_RATE_DEFAULT })
+        self.decay_rate.unwrap_or_else(|| decay_rate_of(&self.kind))
     }
+}
+
+/// What a memory of type `kind` loses in a day, unless it is told otherwise.
+fn decay_rate_of(kind: &str) -> f64 {
+    if is_exempt_from_ageing(kind) { 0.0 } else { DECAY_RATE_DEFAULT }
 }
 
 /// What an update changes; `None` leaves a field as it is, `Some(None)` clears it.
@@ -243,7 +248,7 @@ pub struct Patch {
     pub session: Option<Option<String>>,
     pub event_time: Option<Option<Timestamp>>,
     pub expires_at: Option<Option<Timestamp>>,
-    pub decay_rate: Option<f64>,
+    pub decay_rate: Option<Option<f64>>,
 }
 
 impl Patch {
@@ -266,7 +271,13 @@ impl Patch {
         set(&mut changed.session, self.session.as_ref());
         set(&mut changed.event_time, self.event_time.as_ref());
         set(&mut changed.expires_at, self.expires_at.as_ref());
-        set(&mut changed.decay_rate, self.decay_rate.as_ref());
+        // A rate that is its type's own goes with the type.
+        let had_own = (memory.decay_rate - decay_rate_of(&memory.kind)).abs() < f64::EPSILON;
+        match self.decay_rate {
+            Some(Some(rate)) => changed.decay_rate = rate,
+            None if !had_own => {}
+            Some(None) | None => changed.decay_rate = decay_rate_of(&changed.kind),
+        }
         Stated {
             kind: &changed.kind,
             summary: &changed.summary,
@@ -311,6 +322,10 @@ impl Stated<'_> {
         check_share("confidence", self.confidence)?;
         check_share("decay_rate", self.decay_rate)?;
         check_optional_name("session", self.session)?;
+        let texts = [("summary", Some(self.summary)), ("content", self.content), ("proof", self.proof)];
+        if let Some((field, _)) = texts.iter().find(|(_, text)| text.is_some_and(|text| text.contains('\0'))) {
+            return Err(Invalid::value(*field, "holds U+0000", "a text that not every record can hold", "Take it out"));
+        }
         match self.proof.map_or(0, str::len) {
             bytes if bytes > PROOF_BYTES_MAX => Err(Invalid::over_limit("proof", bytes, PROOF_BYTES_MAX, "bytes")),
             _ => Ok(()),

@@ -6,7 +6,9 @@ use memkura_engine::{Durability, Legs, ListOrder, Recall, RecordOptions, Selecti
 use memkura_model::filter::parse;
 use memkura_model::limits::{BATCH_MAX, BUSY_TIMEOUT_SECONDS_MAX};
 use memkura_model::recall::{Curve, Fusion, Weights};
-use memkura_model::{DeliveryMode, Door, Draft, Filter, Invalid, InvalidKind, MemoryId, Metadata, Origin, Patch};
+use memkura_model::{
+    DeliveryMode, Door, Draft, Filter, Invalid, InvalidKind, MemoryId, Metadata, Origin, Patch, repaired,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -37,7 +39,7 @@ pub fn draft(fields: &Bound<'_, PyAny>) -> Result<(Draft, Vec<String>), Fault> {
             "confidence" => {
                 draft.confidence = optional(value, |value| number(value, &field))?.unwrap_or(draft.confidence);
             }
-            "proof" => draft.proof = optional(value, |value| name(value, &field))?,
+            "proof" => draft.proof = optional(value, |value| text(value, &field, &mut warnings))?,
             "derived_from" => draft.derived_from = ids(value, &field)?,
             "supersedes" => draft.supersedes = optional(value, |value| id(value, &field))?,
             "session" => draft.session = optional(value, |value| name(value, &field))?,
@@ -71,15 +73,24 @@ pub fn patch(fields: &Bound<'_, PyAny>) -> Result<(Patch, Vec<String>), Fault> {
             "trigger" => patch.trigger = Some(optional(value, |value| metadata(value, &field))?),
             "importance" => patch.importance = Some(number(value, &field)?),
             "confidence" => patch.confidence = Some(number(value, &field)?),
-            "proof" => patch.proof = Some(optional(value, |value| name(value, &field))?),
+            "proof" => patch.proof = Some(optional(value, |value| text(value, &field, &mut warnings))?),
             "session" => patch.session = Some(optional(value, |value| name(value, &field))?),
             "event_time" => patch.event_time = Some(instant(value, &field)?),
             "expires_at" => patch.expires_at = Some(instant(value, &field)?),
-            "decay_rate" => patch.decay_rate = Some(number(value, &field)?),
+            "decay_rate" => patch.decay_rate = Some(optional(value, |value| number(value, &field))?),
             _ => return Err(unknown(&field)),
         }
     }
     Ok((patch, warnings))
+}
+
+/// Warns of texts that had to be mended, at the line of Python that gave them. Before anything is written: a warning that is
+/// turned into an error stops the verb.
+pub fn warn(py: Python<'_>, warnings: &[String]) -> Result<(), Fault> {
+    if !warnings.is_empty() {
+        py.import("memkura.engine")?.call_method1("warn_of_repairs", (warnings,))?;
+    }
+    Ok(())
 }
 
 /// Refuses drafts that could not be remembered, before their vectors are made.
@@ -322,7 +333,13 @@ fn text(value: Any<'_, '_>, field: &str, warnings: &mut Vec<String>) -> Result<S
     if was_mended {
         warnings.push(format!("{field}: half a surrogate pair became U+FFFD"));
     }
-    Ok(text)
+    Ok(match repaired(&text) {
+        None => text,
+        Some(mended) => {
+            warnings.push(format!("{field}: U+0000 was removed"));
+            mended
+        }
+    })
 }
 
 fn optional<T>(value: Any<'_, '_>, read: impl FnOnce(Any<'_, '_>) -> Result<T, Fault>) -> Result<Option<T>, Fault> {

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memkura_engine::{Embedding, Engine, EngineError, History, OpenOptions, Page, ReindexProgress};
-use memkura_model::{Invalid, MemoryId, Patch, Timestamp};
+use memkura_model::{Action, Invalid, MemoryId, Patch, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::arguments::{
-    self, RecallArguments, count, door, draft, filter, id, order, origin, patch, record_options, selection, truth,
+    self, RecallArguments, count, door, draft, filter, id, order, origin, patch, record_options, selection, truth, warn,
 };
 use crate::embedding::Embedded;
 use crate::error::{Fault, guarded};
@@ -94,6 +94,7 @@ impl PyEngine {
             let door = arguments::door(door)?;
             let (draft, warnings) = arguments::draft(draft)?;
             let embedding = embedding::document(embedded)?;
+            warn(py, &warnings)?;
             let receipt = self.detached(py, |engine| engine.remember(draft, embedding, door, now))?;
             Ok(PyReceipt::new(receipt, warnings))
         })
@@ -121,6 +122,7 @@ impl PyEngine {
                 batch.push((draft, embedding));
                 mended.push(warnings);
             }
+            warn(py, &mended.concat())?;
             let receipts = self.detached(py, |engine| engine.remember_many(batch, first, door, now))?;
             Ok(receipts.into_iter().zip(mended).map(|(receipt, warnings)| PyReceipt::new(receipt, warnings)).collect())
         })
@@ -145,6 +147,7 @@ impl PyEngine {
             let (patch, warnings) = patch(changes)?;
             let patch = Patch { expected, ..patch };
             let embedding = embedding::document(embedded)?;
+            warn(py, &warnings)?;
             let receipt = self.detached(py, |engine| engine.update(&context, id, &patch, embedding, door, now))?;
             Ok(receipt.map(|receipt| PyReceipt::new(receipt, warnings)))
         })
@@ -264,7 +267,7 @@ impl PyEngine {
             if let Some((at, door)) = purged {
                 let entry = PyDict::new(py);
                 entry.set_item("memory_id", id.to_string())?;
-                entry.set_item("action", "purge")?;
+                entry.set_item("action", Action::Purge.as_str())?;
                 entry.set_item("door", door)?;
                 clock::put(&entry, "updated_at", Some(at))?;
                 history.append(entry)?;

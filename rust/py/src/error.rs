@@ -70,11 +70,11 @@ fn exception(py: Python<'_>, error: &EngineError) -> PyErr {
             Some(&invalid.value),
             &invalid.advice,
         ),
-        EngineError::NotFound(id) => raised(
+        EngineError::NotFound { field, id } => raised(
             py,
             "NotFound",
             "there is no such memory in this context",
-            Some("memory_id"),
+            Some(field),
             Some(&id.to_string()),
             "Check the id and the context",
         ),
@@ -95,7 +95,7 @@ fn exception(py: Python<'_>, error: &EngineError) -> PyErr {
         EngineError::Index(_) => {
             plain("StoreError", "Close the store and delete its index folder; it is made again from the record")
         }
-        _ => plain("MemkuraError", ""),
+        _ => plain("MemkuraError", "Nothing was written; see what the message says"),
     }
 }
 
@@ -130,7 +130,9 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
         Store::Tampered(_) => ("StoreTampered", "Do not use this file; restore a backup, or ask where it came from"),
         Store::SchemaTooNew { .. } => ("SchemaTooNew", "Upgrade memkura; nothing was touched"),
         Store::Missing(_) => ("NotAStore", "Check the path, or open with create=True"),
-        _ => ("StoreError", ""),
+        Store::SqliteTooOld(_) => ("StoreError", "Build memkura with the SQLite that it carries"),
+        // What else the system or SQLite may say.
+        _ => ("StoreError", "Nothing was written; see what the message says, and run memkura doctor"),
     }
 }
 

@@ -40,8 +40,7 @@ impl PyHit {
 
 impl PyReceipt {
     /// The Python object for a receipt, with what was mended on the way in.
-    pub fn new(receipt: Receipt, mut warnings: Vec<String>) -> Self {
-        warnings.extend(receipt.warnings.iter().cloned());
+    pub const fn new(receipt: Receipt, warnings: Vec<String>) -> Self {
         Self { receipt, warnings }
     }
 }
@@ -355,7 +354,7 @@ fn term_shares<'py>(py: Python<'py>, terms: &[TermShare]) -> PyResult<Bound<'py,
 /// How the vector leg went about a search.
 pub fn plan<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
-    out.set_item("tier", format!("{:?}", plan.tier).to_lowercase())?;
+    out.set_item("tier", plan.tier.as_str())?;
     out.set_item("matches", plan.matches)?;
     out.set_item("live", plan.live)?;
     out.set_item("scored_exactly", plan.scored_exactly)?;

@@ -94,6 +94,11 @@ impl Reading {
         }
         if self.purpose == Use::Filter {
             if value.hasattr("utcoffset")? {
+                if path.contains("metadata.") {
+                    let advice = "Give the text or number that was stored";
+                    let problem = "is an instant, which metadata does not hold";
+                    return Err(Invalid::value(short(path), problem, value, advice).into());
+                }
                 return Ok(Value::String(clock::from_python(value, path)?.to_string()));
             }
             if value.is_instance_of::<PyTuple>()

@@ -49,7 +49,7 @@ pub(super) fn emit_chunk(chunk: &str, emit: &mut dyn FnMut(Kind, &str)) {
 fn emit_name(name: &str, emit: &mut dyn FnMut(Kind, &str)) {
     let mut joined = Joined::default();
     for word in name.split('_').filter(|word| !word.is_empty()) {
-        emit_word(word, false, emit);
+        emit_word(word, emit);
         emit_parts(word, emit);
         if name.contains('_') {
             joined.push("_", &fold_case(word), emit);
@@ -59,10 +59,10 @@ fn emit_name(name: &str, emit: &mut dyn FnMut(Kind, &str)) {
 }
 
 /// Emits a word, or a part of one, and its stem.
-fn emit_word(word: &str, part: bool, emit: &mut dyn FnMut(Kind, &str)) {
+fn emit_word(word: &str, emit: &mut dyn FnMut(Kind, &str)) {
     let word = fold_case(word);
     let stem = stem(&word);
-    emit(Kind::Word { stemmed: stem.is_some(), part }, &word);
+    emit(Kind::Word { stemmed: stem.is_some() }, &word);
     if let Some(stem) = stem {
         emit(Kind::Stem, &format!("{STEM_MARK}{stem}"));
     }
@@ -76,7 +76,7 @@ fn emit_parts(word: &str, emit: &mut dyn FnMut(Kind, &str)) {
     }
     let ends = starts.iter().skip(1).copied().chain([word.len()]);
     for (&start, end) in starts.iter().zip(ends) {
-        emit_word(&word[start..end], true, emit);
+        emit_word(&word[start..end], emit);
     }
 }
 

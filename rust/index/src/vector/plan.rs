@@ -18,6 +18,19 @@ pub enum Tier {
     SignsThenCodes,
 }
 
+impl Tier {
+    /// The name that `explain` gives it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Codes => "codes",
+            Self::Signs => "signs",
+            Self::SignsThenCodes => "signs_then_codes",
+        }
+    }
+}
+
 /// How a search was answered, for `explain`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {

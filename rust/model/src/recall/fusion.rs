@@ -92,11 +92,15 @@ impl Candidate {
     }
 }
 
-/// Standard deviations below the candidates' mean at which relevance is 0. What lies between keeps its distances, so
-/// that age and importance weigh alike at the top and in the middle.
+/// Standard deviations below the candidates' mean at which relevance would reach 0. What lies above keeps its distances,
+/// so that age and importance weigh alike at the top and in the middle.
 const FLOOR: f64 = 4.0;
+/// Below this share of relevance, what is left is never used up: however far a candidate lies behind, one that lies
+/// further comes after it.
+const TAIL: f64 = 0.05;
 
-/// The relevance of each candidate: 0.5 for the average one under [`Fusion::Score`], never negative.
+/// The relevance of each candidate: 0.5 for the average one under [`Fusion::Score`], always positive there; never
+/// negative.
 #[must_use]
 pub fn fuse(fusion: Fusion, weights: Weights, candidates: &[Candidate]) -> Vec<f64> {
     match fusion {
@@ -114,9 +118,14 @@ fn fuse_scores(weights: Weights, candidates: &[Candidate]) -> Vec<f64> {
         // Without a vector nothing is known of its meaning: it stands where the average one does.
         let vector = candidate.nearness().map_or(0.0, |nearness| vector.deviations(nearness));
         let standing = (weights.text * text.deviations(candidate.text) + weights.vector * vector) / total;
-        ((standing + FLOOR) / (2.0 * FLOOR)).max(0.0)
+        positive((standing + FLOOR) / (2.0 * FLOOR))
     });
     fused.collect()
+}
+
+/// `relevance` where it is above [`TAIL`]; below, a value between 0 and that which falls with it, without a bend.
+fn positive(relevance: f64) -> f64 {
+    if relevance >= TAIL { relevance } else { TAIL * TAIL / (2.0 * TAIL - relevance) }
 }
 
 /// Where scores of one leg lie.
@@ -188,6 +197,21 @@ mod tests {
                 close(score, 0.5);
             }
         }
+    }
+
+    /// Far behind the best, order is still order.
+    #[test]
+    fn candidates_far_behind_keep_their_order() {
+        let scores = [(0..100).map(f64::from).collect(), vec![-50.0, -500.0, -5000.0]].concat();
+        let candidate = |(at, score): (usize, &f64)| Candidate {
+            is_pooled: at < 100,
+            vector: Some(*score),
+            ..Candidate::default()
+        };
+        let candidates: Vec<_> = scores.iter().enumerate().map(candidate).collect();
+        let fused = fuse(Fusion::Score, EVEN, &candidates);
+        assert!(fused[..100].is_sorted());
+        assert!(fused[0] > fused[100] && fused[100] > fused[101] && fused[101] > fused[102] && fused[102] > 0.0);
     }
 
     /// Weights that mean nothing are refused.

@@ -29,16 +29,39 @@ impl Log {
     /// file that nobody will find again.
     #[cfg(unix)]
     pub fn is_in_place(&self) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-        let here = std::fs::metadata(&self.path).map(identity);
-        here.is_ok_and(|here| self.file.metadata().map(identity).is_ok_and(|ours| ours == here))
+        let here = Identity::of(&self.path);
+        here.is_some() && here == self.file.metadata().ok().as_ref().map(Identity::from)
     }
 
     /// Windows removes no file that is open.
     #[cfg(not(unix))]
     pub fn is_in_place(&self) -> bool {
         self.path.exists()
+    }
+}
+
+/// Which file it is, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity(u64, u64);
+
+impl Identity {
+    /// Of the file at `path`; `None` when there is none. The file is not opened.
+    pub fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().as_ref().map(Self::from)
+    }
+}
+
+impl From<&std::fs::Metadata> for Identity {
+    #[cfg(unix)]
+    fn from(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self(metadata.dev(), metadata.ino())
+    }
+
+    /// Windows replaces no file that is open.
+    #[cfg(not(unix))]
+    fn from(_: &std::fs::Metadata) -> Self {
+        Self(0, 0)
     }
 }
 

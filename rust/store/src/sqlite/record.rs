@@ -13,7 +13,7 @@ use rusqlite::config::DbConfig;
 use super::backup::problems;
 use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
-use super::log::{Log, beside};
+use super::log::{Identity, Log, beside};
 use super::round::{End, Part, Round, Writing};
 use super::{Reader, Writer, filesystem, migrate, reserve};
 use crate::StoreError;
@@ -47,6 +47,8 @@ pub struct Record {
 #[derive(Debug)]
 struct Attached {
     guard: Guard,
+    /// The database file that the connections have open.
+    database: Option<Identity>,
     /// The log that the connections have open.
     log: Arc<Log>,
 }
@@ -383,12 +385,23 @@ impl Record {
     fn connect(&self) -> Result<Connection, StoreError> {
         self.log()?;
         let mut connection = connect(&self.place, &self.options)?;
+        self.see_same_database()?;
         let pages = Arc::clone(&self.log_pages);
         connection.wal_hook(Some(move |_: &mut _, count| {
             pages.store(count, Ordering::Relaxed);
             Ok(())
         }))?;
         Ok(connection)
+    }
+
+    /// Refuses a new connection when its path leads to another database than that of the others.
+    fn see_same_database(&self) -> Result<(), StoreError> {
+        let Place::File(path) = &self.place else { return Ok(()) };
+        let is_same = |attached: &Attached| attached.database == Identity::of(path);
+        if locked(&self.attached).as_ref().is_none_or(is_same) {
+            return Ok(());
+        }
+        Err(self.failed("another database was put in the place of the one in use"))
     }
 
     /// The log of the open connections, with the guard held; none in memory.
@@ -421,7 +434,7 @@ impl Record {
         self.explained(&connection, read.map_err(StoreError::from))?;
         let log = Log::open(path).map_err(|error| StoreError::io("opening the write-ahead log", error))?;
         locked(&self.readers).push(connection);
-        Ok(Attached { guard, log: Arc::new(log) })
+        Ok(Attached { guard, database: Identity::of(path), log: Arc::new(log) })
     }
 }
 
