@@ -593,3 +593,39 @@ def test_address_that_is_none_is_refused() -> None:
     """By an exception of ours."""
     with pytest.raises(errors.EmbedderUnavailable):
         embedders.resolve("http://[::1/v1#m")
+
+
+async def _asynchronous(texts: list[str]) -> list[list[float]]:
+    return [[1.0] for _ in texts]
+
+
+class _Nameless:
+    dim = 1
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:  # noqa: ARG002 - never called
+        return [[1.0] for _ in texts]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (ToyEmbedder, r"is a class.*ToyEmbedder\(\)"),
+        (_asynchronous, "asynchronous function.*aembed"),
+        (_Nameless(), "has no id"),
+        (5, "is no embedder"),
+    ],
+)
+def test_what_is_no_embedder_is_told_why(given: object, said: str) -> None:
+    """And what to give instead."""
+    with pytest.raises(errors.EmbedderUnavailable, match=said):
+        embedders.resolve(given)
+
+
+def test_function_of_one_text_is_told_what_is_asked_of_it(tmp_path: Path) -> None:
+    """It is given a list, and answers with a list."""
+
+    def one(_text: object) -> list[float]:
+        return [1.0, 2.0]
+
+    with pytest.raises(errors.EmbedderFailed, match="a list of one vector"):
+        memkura.open(tmp_path / "s", embedder=one)

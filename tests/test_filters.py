@@ -420,3 +420,23 @@ def test_instant_is_not_compared_with_metadata(engine: Engine) -> None:
         with pytest.raises(errors.InvalidInput, match="instant"):
             engine.count("c", filters=filters)
     assert engine.count("c", filters={"metadata.due": "2030-01-01T09:00:00+09:00"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("filters", "advice"),
+    [
+        ({"tags": ["a", "b"]}, '"in"'),
+        ({"type": None}, '"exists"'),
+        ({"type": {"ne": "rule"}}, '"not"'),
+        ({"trust_tier": "trustd"}, "external, trusted"),
+        ({"not": {"trust_tier": "extrenal"}}, "external, trusted"),
+        ({"status": {"in": ["active", "deleted"]}}, "active, stale, retired, archived"),
+        ({"source_type": "web"}, "manual, import, connector"),
+        ({"delivery_mode": {"eq": "never"}}, "on_recall, always, on_trigger"),
+    ],
+)
+def test_slip_in_a_filter_is_told_with_what_was_meant(engine: Engine, filters: Any, advice: str) -> None:
+    """A filter that could only ever match nothing, or everything, is no filter that anybody wants."""
+    with pytest.raises(errors.MemkuraError) as caught:
+        engine.count("c", filters=filters)
+    assert advice in str(caught.value)

@@ -142,15 +142,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return import_module(f"memkura.{name}")
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'memkura' has no attribute {name!r}")
-    value = getattr(import_module(f"memkura.{home}"), name)
-    globals()[name] = value
-    return value
+# Not for type checkers, which would take every name for one of ours.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return import_module(f"memkura.{name}")
+        home = _HOME.get(name)
+        if home is None:
+            raise AttributeError(f"module 'memkura' has no attribute {name!r}")
+        value = getattr(import_module(f"memkura.{home}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -29,9 +29,11 @@ from memkura import engine as sync
 from memkura.context import Context
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
     from types import TracebackType
-    from typing import Self
+    from typing import Literal, Self
 
     from memkura.embedders import Kind, Vector
     from memkura.records import EmbedderInfo, ReindexReport
@@ -203,19 +205,44 @@ def _on_loop(embedder: object) -> object:
     return _OnLoop(embedder) if hasattr(embedder, "aembed") else embedder
 
 
-async def open_async(path: Any, embedder: object = "auto", *args: Any, **options: Any) -> AsyncEngine:  # noqa: ANN401
-    """Opens the store at `path` for ``await``. Arguments are those of :func:`memkura.open`.
+async def open_async(
+    path: str | os.PathLike[str],
+    embedder: object = "auto",
+    clock: Callable[[], datetime] | None = None,
+    *,
+    durability: Literal["power_loss", "process_crash"] = "power_loss",
+    busy_timeout: float = 30.0,
+    create: bool = True,
+    allow_network: bool = False,
+) -> AsyncEngine:
+    """Opens the store at `path` for ``await``.
 
     Args:
         path: the store's folder.
-        embedder: as in :func:`memkura.open`; one with ``aembed`` is awaited on the running loop.
-        args: ``clock``.
-        options: ``durability``, ``busy_timeout``, ``create``, ``allow_network``.
+        embedder: as in :func:`memkura.open`; one with ``aembed`` is awaited on the loop of the verb that needs it.
+        clock: as in :func:`memkura.open`, and so are the rest.
+        durability: what an acknowledged write survives.
+        busy_timeout: seconds to wait while another process writes.
+        create: make the store if there is none.
+        allow_network: open it on a network file system too.
 
     Returns:
         The engine, an asynchronous context manager.
+
+    Raises:
+        MemkuraError: as :func:`memkura.open`.
     """
-    return AsyncEngine(await _in_thread(sync.open, path, _on_loop(embedder), *args, **options))
+    engine = await _in_thread(
+        sync.open,
+        path,
+        _on_loop(embedder),
+        clock,
+        durability=durability,
+        busy_timeout=busy_timeout,
+        create=create,
+        allow_network=allow_network,
+    )
+    return AsyncEngine(engine)
 
 
 open = open_async  # noqa: A001 - `memkura.aio.open`

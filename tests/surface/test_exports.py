@@ -32,7 +32,7 @@ def test_every_public_name_loads_and_is_documented() -> None:
     for name in memkura.__all__:
         assert inspect.getdoc(getattr(memkura, name)), name
     with pytest.raises(AttributeError):
-        memkura.nonsense  # noqa: B018 - reading is the test
+        memkura.nonsense  # type: ignore[attr-defined]  # noqa: B018 - reading is the test
 
 
 def test_lazy_table_and_type_checkers_table_are_one() -> None:

@@ -55,8 +55,10 @@ class Function:
         with self._probing:
             if self._dim is None:
                 vectors = list(self._function([_PROBE]))
-                if len(vectors) != 1:
-                    raise EmbedderFailed(f"{self.id} answered one text with {len(vectors)} vectors")
+                if len(vectors) != 1 or isinstance(vectors[0], str) or not hasattr(vectors[0], "__len__"):
+                    raise EmbedderFailed(
+                        f"{self.id} was given a list of one text, and did not answer with a list of one vector"
+                    )
                 self._dim = len(vectors[0])
             return self._dim
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def resolve(embedder: object) -> Embedder | None:
         return _named(embedder)
     # A class would pass for a callable, and answer with an instance for the texts.
     if isinstance(embedder, type):
-        raise _unknown(embedder.__name__)
+        raise _unfit("is a class", embedder.__name__, f"Give an instance: {embedder.__name__}()")
     if all(_has(embedder, name) for name in ("id", "dim", "embed")):
         return embedder  # type: ignore[return-value]
     return _recognised(embedder)
@@ -124,11 +125,20 @@ def _recognised(embedder: object) -> Embedder:
         from memkura.embedders.fastembed import FastEmbed
 
         return FastEmbed(embedder)
+    if inspect.iscoroutinefunction(embedder):
+        raise _unfit("is an asynchronous function", embedder.__name__, "Give an object with aembed, id, dim and embed")
+    if hasattr(embedder, "embed"):
+        missing = [name for name in ("id", "dim") if not _has(embedder, name)]
+        raise _unfit(f"has no {' and no '.join(missing)}", type(embedder).__name__, _KNOWN)
     if callable(embedder):
         from memkura.embedders.function import Function
 
         return Function(embedder)
-    raise _unknown(type(embedder).__name__)
+    raise _unfit("is no embedder", type(embedder).__name__, _KNOWN)
+
+
+def _unfit(problem: str, name: str, advice: str) -> EmbedderUnavailable:
+    return EmbedderUnavailable(problem, field="embedder", value=name, advice=advice)
 
 
 def _unknown(name: str) -> EmbedderUnavailable:

@@ -15,6 +15,9 @@ pub enum DeliveryMode {
 }
 
 impl DeliveryMode {
+    /// Every one of them.
+    pub const ALL: &[Self] = &[Self::OnRecall, Self::Always, Self::OnTrigger];
+
     /// The name that the record and Python use.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -30,8 +33,9 @@ impl DeliveryMode {
     /// # Errors
     /// On any other text.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        [Self::OnRecall, Self::Always, Self::OnTrigger]
-            .into_iter()
+        Self::ALL
+            .iter()
+            .copied()
             .find(|mode| mode.as_str() == text)
             .ok_or_else(|| Invalid::value("delivery_mode", "is not known", text, "Use on_recall, always or on_trigger"))
     }

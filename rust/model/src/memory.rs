@@ -25,6 +25,9 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every one of them.
+    pub const ALL: &[Self] = &[Self::Active, Self::Stale, Self::Retired, Self::Archived];
+
     /// The name that the record and Python use.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -39,7 +42,7 @@ impl Status {
     /// Reads [`Status::as_str`]; `None` on any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Active, Self::Stale, Self::Retired, Self::Archived].into_iter().find(|status| status.as_str() == text)
+        Self::ALL.iter().copied().find(|status| status.as_str() == text)
     }
 
     /// Whether a recall may return it.

@@ -12,6 +12,9 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Every one of them.
+    pub const ALL: &[Self] = &[Self::External, Self::Trusted];
+
     /// The name that the record and Python use.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -24,7 +27,7 @@ impl Tier {
     /// Reads [`Tier::as_str`]; `None` on any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::External, Self::Trusted].into_iter().find(|tier| tier.as_str() == text)
+        Self::ALL.iter().copied().find(|tier| tier.as_str() == text)
     }
 }
 
@@ -81,6 +84,9 @@ pub enum SourceType {
 }
 
 impl SourceType {
+    /// Every one of them.
+    pub const ALL: &[Self] = &[Self::Manual, Self::Import, Self::Connector];
+
     /// The name that the record and Python use.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -94,7 +100,7 @@ impl SourceType {
     /// Reads [`SourceType::as_str`]; `None` on any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Manual, Self::Import, Self::Connector].into_iter().find(|source| source.as_str() == text)
+        Self::ALL.iter().copied().find(|source| source.as_str() == text)
     }
 
     /// The highest tier that this source can give.

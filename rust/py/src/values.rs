@@ -93,6 +93,12 @@ impl Reading {
             return Ok(Value::Object(object));
         }
         if self.purpose == Use::Filter {
+            // A number of numpy's, say: it is only compared.
+            if value.hasattr("__float__")? {
+                let number = value.extract::<f64>().ok().and_then(Number::from_f64);
+                let wrong = || Invalid::value(short(path), "is not a finite number", value, "Give a finite number");
+                return Ok(Value::Number(number.ok_or_else(wrong)?));
+            }
             if value.hasattr("utcoffset")? {
                 if path.contains("metadata.") {
                     let advice = "Give the text or number that was stored";

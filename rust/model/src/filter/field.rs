@@ -1,7 +1,7 @@
 //! The fields that a filter can name, and where their values stand in a memory.
 
 use super::{Number, Scalar};
-use crate::{Memory, Timestamp};
+use crate::{DeliveryMode, Memory, SourceType, Status, Tier, Timestamp};
 
 /// A field that a filter can name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +101,18 @@ impl Field {
 }
 
 impl TextField {
+    /// The texts that this field can have, where they are few; `None` where it can have any.
+    #[must_use]
+    pub fn vocabulary(self) -> Option<Vec<&'static str>> {
+        Some(match self {
+            Self::Status => Status::ALL.iter().map(|status| status.as_str()).collect(),
+            Self::DeliveryMode => DeliveryMode::ALL.iter().map(|mode| mode.as_str()).collect(),
+            Self::SourceType => SourceType::ALL.iter().map(|source| source.as_str()).collect(),
+            Self::TrustTier => Tier::ALL.iter().map(|tier| tier.as_str()).collect(),
+            Self::MemoryId | Self::Type | Self::Scope | Self::Key | Self::Session => return None,
+        })
+    }
+
     /// The text of this field in `memory`. A key is compared in its folded form: forms of one name are one key.
     #[must_use]
     pub fn value(self, memory: &Memory) -> Option<String> {

@@ -71,7 +71,8 @@ fn parse_condition(name: &str, value: &Value) -> Result<Filter, Invalid> {
                 operand.as_bool().ok_or_else(|| wrong(name, "exists needs true or false", operand))?,
             )),
             _ => {
-                let advice = "Use eq, in, gt, gte, lt, lte or exists";
+                let advice =
+                    "Use eq, in, gt, gte, lt, lte or exists; for all but a value write {\"not\": {field: value}}";
                 return Err(Invalid::new(
                     InvalidKind::UnknownField,
                     format!("filters.{name}.{operator}"),
@@ -115,7 +116,14 @@ fn scalars(name: &str, field: &Field, value: &Value) -> Result<Vec<Scalar>, Inva
 
 /// The value in the type that `field` has, so that comparing it can mean something.
 fn scalar(name: &str, field: &Field, value: &Value) -> Result<Scalar, Invalid> {
-    let given = Scalar::from_json(value).ok_or_else(|| wrong(name, "needs a text, number or truth value", value))?;
+    let given = Scalar::from_json(value).ok_or_else(|| {
+        let advice = match value {
+            Value::Null => "For memories without a value write {\"exists\": false}",
+            Value::Array(_) => "For any of several values write {\"in\": [...]}",
+            _ => "See the page on filters",
+        };
+        Invalid { advice: advice.to_owned(), ..wrong(name, "needs a text, number or truth value", value) }
+    })?;
     match (field, given) {
         (_, Scalar::Text(text)) if text.len() > FILTER_TEXT_BYTES_MAX => {
             Err(Invalid::over_limit(format!("filters.{name}"), text.len(), FILTER_TEXT_BYTES_MAX, "bytes"))
@@ -124,6 +132,13 @@ fn scalar(name: &str, field: &Field, value: &Value) -> Result<Scalar, Invalid> {
             let instant =
                 Timestamp::parse(&text).map_err(|fault| Invalid { field: format!("filters.{name}"), ..fault })?;
             Ok(instant.0.into())
+        }
+        // A slip here would let through what the filter is there to keep out.
+        (Field::Text(of), Scalar::Text(text))
+            if of.vocabulary().is_some_and(|known| !known.contains(&text.as_str())) =>
+        {
+            let advice = format!("Use one of {}", of.vocabulary().unwrap_or_default().join(", "));
+            Err(Invalid { advice, ..wrong(name, "can never be that", value) })
         }
         (Field::Text(TextField::Key), Scalar::Text(text)) => Ok(Scalar::Text(crate::fold(&text))),
         (Field::Metadata(_), given)
