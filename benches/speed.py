@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -127,12 +129,22 @@ def main() -> None:
             ours, theirs = _recalls(engine, rival, load)
             fresh = _written_then_found(engine, load, 10 if wanted.smoke else 100)
         reopening = _seconds(lambda: _first_recall(folder, load))
+    print(f"import memkura                             {_import_seconds('memkura') * 1e3:8.1f} ms")
+    print(f"import numpy                               {_import_seconds('numpy') * 1e3:8.1f} ms")
     print(f"import of {memories:,} memories with vectors    {importing:8.2f} s")
     print(f"recall, hybrid, top 10, one tag in {_TAGS}      {median(ours) * 1e3:8.3f} ms  p99 {_p99(ours):.3f} ms")
     print(f"the same with rank_bm25 and numpy          {median(theirs) * 1e3:8.3f} ms  p99 {_p99(theirs):.3f} ms")
     print(f"ratio                                      {median(theirs) / median(ours):8.1f}")
     print(f"remember, then recall it                   {median(fresh) * 1e3:8.3f} ms")
     print(f"open, then the first recall                {reopening * 1e3:8.1f} ms")
+
+
+def _import_seconds(name: str) -> float:
+    """What an import takes beyond the start of the interpreter."""
+    code = f"import time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t)"
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, check=True).stdout for _ in range(5)]  # noqa: S603 - ours
+    return median(map(float, runs))
 
 
 def _first_recall(folder: str, load: Workload) -> None:

@@ -126,57 +126,6 @@ def test_embedder_that_needs_the_loops_threads_gets_them() -> None:
     asyncio.run(main())
 
 
-def test_loop_stays_responsive(store_path: Path) -> None:
-    """A 10 ms ticker never lags more than 50 ms behind a large batch and a slow embedder.
-
-    The lag allowed here is larger, for machines that run other tests beside this one.
-    """
-
-    async def main() -> float:
-        lags = []
-        toy = ToyEmbedder(384)
-
-        async def tick() -> None:
-            while True:
-                begun = time.perf_counter()
-                await asyncio.sleep(0.01)
-                lags.append(time.perf_counter() - begun - 0.01)
-
-        async with await memkura.open_async(store_path, embedder=toy) as engine:
-            vector = toy.embed(["x"], kind="document")
-            ticker = asyncio.create_task(tick())
-            rows = [
-                {"context_id": "c", "summary": f"tea {number}", "embedding": next(iter(vector))}
-                for number in range(10_000)
-            ]
-            lags.clear()
-            toy.delay = 0.3
-            await asyncio.gather(engine.remember_many(rows), engine.recall("c", "tea"))
-            ticker.cancel()
-        return max(lags)
-
-    assert asyncio.run(main()) < 0.25
-
-
-def test_cancelled_write_is_whole_or_absent(store_path: Path) -> None:
-    """Cancelled at any moment, the store stays usable."""
-
-    async def main() -> None:
-        async with await memkura.open_async(store_path, embedder=ToyEmbedder(delay=0.02)) as engine:
-            for wait in (0.0, 0.005, 0.015, 0.03):
-                task = asyncio.create_task(engine.remember("c", f"tea after {wait}"))
-                await asyncio.sleep(wait)
-                task.cancel()
-                await asyncio.wait([task])
-            await asyncio.sleep(0.2)
-            for memory in await engine.list("c"):
-                assert memory.embedded
-            await engine.remember("c", "and on")
-            assert (await engine.recall("c", "and on"))[0].summary == "and on"
-
-    asyncio.run(main())
-
-
 def test_loop_that_ends_during_an_embedding_leaves_the_write() -> None:
     """The waiting thread is woken, and the memory is kept without its vector."""
     kept: list[memkura.AsyncEngine] = []

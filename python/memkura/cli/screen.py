@@ -7,8 +7,10 @@ needs none. Not one control character is written but newline and tab, not even f
 from __future__ import annotations
 
 import json
+import os
 import sys
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +25,10 @@ _BAR = 40
 
 
 def prepare() -> None:
-    """Lets a terminal with a small character set show the rest as escapes instead of failing."""
+    """Lets a terminal with a small character set show the rest as escapes instead of failing, and a closed one nothing."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,10 +1,9 @@
-"""What `import memkura` and `memkura --help` cost, and what they leave alone."""
+"""What `import memkura` and `memkura --help` leave alone. What they cost is measured by `benches/speed.py`."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 HEAVY = {
     "aiohttp",
@@ -33,15 +32,6 @@ def _run(code: str) -> str:
     return ran.stdout
 
 
-def _best_of(times: int, command: list[str]) -> float:
-    seconds = []
-    for _ in range(times):
-        begun = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
-        seconds.append(time.perf_counter() - begun)
-    return min(seconds)
-
-
 def test_import_loads_nothing_heavy() -> None:
     """No model, server, client or engine code comes with the name."""
     before = "import sys; before = set(sys.modules); import memkura; "
@@ -50,16 +40,8 @@ def test_import_loads_nothing_heavy() -> None:
     assert not HEAVY & loaded
 
 
-def test_import_takes_less_than_a_tenth_of_a_second() -> None:
-    """Beyond what the interpreter itself takes to start."""
-    code = "import time; t = time.perf_counter(); import memkura; print(time.perf_counter() - t)"
-    assert min(float(_run(code)) for _ in range(3)) < 0.1
-
-
-def test_help_takes_less_than_half_a_second_and_no_engine() -> None:
+def test_help_loads_no_engine() -> None:
     """`memkura --help` answers at once."""
-    command = [sys.executable, "-c", "from memkura.cli import main; main(['--help'])"]
-    assert _best_of(3, command) < 0.5
     code = (
         "import sys\nfrom memkura.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print(*sorted(sys.modules), file=sys.stderr)"
