@@ -311,6 +311,47 @@ def test_purge_is_final_while_another_process_watches(engine: Engine, store_path
         assert files_with(store_path, b"kanpo7731") == []
 
 
+@pytest.mark.parametrize("sealed", [False, True], ids=["fresh", "sealed"])
+def test_forgotten_text_is_in_no_file_once_compacted(engine: Engine, store_path: Path, sealed: bool) -> None:  # noqa: FBT001
+    """Deleted is deleted: what was replaced and expired stays, what was forgotten goes, revisions and all."""
+    gone = engine.remember("ann", "tea is brewed at 80 degrees", tags=["gonetag"])
+    engine.update_memory("ann", gone, summary="tea is brewed at 85 degrees")
+    kept = engine.remember("ann", "tea is brewed with soft water")
+    old = engine.remember("ann", "the window is from 14 to 16")
+    engine.remember("ann", "the window is from 13 to 15", supersedes=old)
+    if sealed:
+        engine.compact()
+    engine.forget("ann", gone)
+    assert [revision["action"] for revision in engine.history("ann", gone)] == ["remember", "update", "forget"]
+    engine.compact()
+    for text in (b"80 degrees", b"85 degrees", b"gonetag"):
+        assert files_with(store_path, text) == []
+    assert [revision["action"] for revision in engine.history("ann", gone)] == ["purge"]
+    assert ids(engine.recall("ann", "how is tea brewed", k=1)) == [kept]
+    assert [revision["action"] for revision in engine.history("ann", old)] == ["remember", "supersede"]
+    assert old in ids(engine.recall("ann", "window", include_superseded=True))
+
+
+def test_store_shrinks_with_what_was_forgotten(engine: Engine, store_path: Path) -> None:
+    """Nine rows in ten are forgotten: after compacting, record and indexes are smaller by more than seven tenths."""
+
+    def size() -> int:
+        return sum(path.stat().st_size for path in store_path.rglob("*") if path.is_file() and path.name != "reserve")
+
+    tags = [["kept"], *[[]] * 9] * 200
+    engine.remember_many(
+        {"context_id": "c", "summary": f"row {at}", "content": f"word{at} " * 100, "tags": tags[at]}
+        for at in range(2_000)
+    )
+    engine.recall("c", "row")
+    engine.compact()
+    before = size()
+    engine.forget("c", filters={"not": {"tags": "kept"}})
+    engine.compact()
+    assert engine.count("c") == 200
+    assert size() < 0.3 * before
+
+
 def test_history_of_a_forgotten_memory_stays_until_purged(engine: Engine, clock: FrozenClock) -> None:
     """A plain forget keeps every revision and who made it; a purge leaves no text behind."""
     memory_id = engine.remember("ann", "tea is brewed at 80 degrees")

@@ -386,7 +386,8 @@ class Engine:
             memory_id: one memory.
             filters: all that match.
             everything: all of the context; the explicit word for it.
-            purge: remove the text itself too, from the file, indexes and history; see :meth:`compact`.
+            purge: remove the text itself at once, from the file, indexes and history. Otherwise the history stays until
+                :meth:`compact`.
 
         Returns:
             The ids that went.
@@ -707,8 +708,18 @@ class Engine:
         return Health.of(self._core.examine(), self.stats())
 
     def compact(self) -> dict[str, Any]:
-        """Gives room back to the disk, and removes the last bytes of what was purged. Returns figures by name."""
-        return self._core.compact()
+        """Gives room back to the disk, and removes the last bytes of what was forgotten or purged.
+
+        What was forgotten is purged first: from then on its history is gone, too.
+
+        Returns:
+            Figures by name: ``sealed``, the contexts whose index was written anew.
+
+        Raises:
+            StoreBusy: another process kept the record busy for longer than ``busy_timeout``.
+            StorageFull: there is no room to rewrite the record.
+        """
+        return self._core.compact(door=self._door)
 
     def stats(self, context_id: str | None = None) -> Stats:
         """What the store holds, or one context of it."""

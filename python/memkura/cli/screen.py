@@ -25,7 +25,7 @@ _BAR = 40
 
 
 def prepare() -> None:
-    """Lets a terminal with a small character set show the rest as escapes instead of failing, and a closed one nothing."""
+    """Lets a terminal with few characters show the rest as escapes instead of failing; a closed one shows nothing."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end

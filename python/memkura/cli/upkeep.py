@@ -47,7 +47,7 @@ def reindex(path: str, embedder: str, *, as_json: bool) -> None:
 @options.store
 @options.as_json
 def compact(path: str, *, as_json: bool) -> None:
-    """Give room back to the disk, and remove the last bytes of what was purged."""
+    """Give room back to the disk, and remove the last bytes of what was forgotten or purged."""
     with options.open_store(path, "none") as engine:
         done = engine.compact()
     if as_json:

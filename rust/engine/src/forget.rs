@@ -21,8 +21,9 @@ pub enum Selection {
 }
 
 impl Engine {
-    /// Retires memories: they leave every read but their history. With `purge` they are erased, history included, and no
-    /// byte of them is left in any file once [`Engine::compact`] has run (I12). Returns the ids, in the order of writing.
+    /// Retires memories: they leave every read but their history, until [`Engine::compact`] purges them. With `purge` they
+    /// are erased at once, history included. Once `compact` has run, no byte of them is left in any file (I12). Returns the
+    /// ids, in the order of writing.
     ///
     /// # Errors
     /// [`EngineError::NotFound`] when an id names nothing in this context, [`EngineError::KeyTaken`] when an outside door
@@ -70,6 +71,23 @@ impl Engine {
         let forgotten = self.written_for_sure(forget)?;
         self.follow_own_write();
         Ok(forgotten)
+    }
+
+    /// Purges every memory that was forgotten.
+    pub(crate) fn purge_forgotten(&self, door: Door, now: Timestamp) -> Result<(), EngineError> {
+        /// At a time: others write in between.
+        const ROWS: usize = 1_000;
+        for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
+            let is_left =
+                || self.record.read(|reader| Ok::<_, EngineError>(!reader.forgotten(&context, 1)?.is_empty()));
+            while is_left()? {
+                self.written_for_sure(|writer: &Writer<'_>| {
+                    let forgotten = writer.forgotten(&context, ROWS)?;
+                    forgotten.iter().try_for_each(|memory| Ok(writer.purge(memory, door, now)?))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes, on a full disk with the room that is kept for it: whoever is out of room wants to forget more than ever.

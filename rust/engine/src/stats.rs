@@ -1,6 +1,6 @@
 //! What a store holds, and its upkeep.
 
-use memkura_model::Timestamp;
+use memkura_model::{Door, Timestamp};
 use memkura_store::Totals;
 
 use crate::open::read;
@@ -59,14 +59,15 @@ impl Engine {
         Ok(stats)
     }
 
-    /// Gives space back to the file system and seals the text of every context. Afterwards no byte of what was purged is
-    /// left in any file of the store (I12). Returns the number of contexts sealed.
+    /// Purges what was forgotten, gives space back to the file system and seals the text of every context. Afterwards no byte
+    /// of what was forgotten or purged is left in any file of the store (I12). Returns the number of contexts sealed.
     ///
     /// # Errors
     /// When another process keeps the record busy, or a file cannot be written.
-    pub fn compact(&self) -> Result<usize, EngineError> {
+    pub fn compact(&self, door: Door, now: Timestamp) -> Result<usize, EngineError> {
         let _inside = self.enter()?;
         self.record.see_writable()?;
+        self.purge_forgotten(door, self.steady(now))?;
         let sealed = self.seal_everything()?;
         self.record.compact()?;
         Ok(sealed)

@@ -439,9 +439,11 @@ impl PyEngine {
         })
     }
 
-    fn compact<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (*, door = "python"))]
+    fn compact<'py>(&self, py: Python<'py>, door: &str) -> PyResult<Bound<'py, PyDict>> {
         guarded(py, || {
-            let sealed = self.detached(py, Engine::compact)?;
+            let (door, now) = (self::door(door)?, self.now(py)?);
+            let sealed = self.detached(py, |engine| engine.compact(door, now))?;
             let out = PyDict::new(py);
             out.set_item("sealed", sealed)?;
             Ok(out)

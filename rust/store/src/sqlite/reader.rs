@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memkura_model::{Change, Context, Memory, MemoryId, Origin, Timestamp, exact_hash};
+use memkura_model::{Action, Change, Context, Memory, MemoryId, Origin, Timestamp, exact_hash};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{MEMORY, MEMORY_COUNT, memory_from, named, parsed, time};
@@ -194,6 +194,17 @@ impl<'a> Reader<'a> {
     /// When the record cannot be read.
     pub fn every(&self, context: &Context) -> Result<Vec<Memory>, StoreError> {
         self.many(context, &format!("SELECT {MEMORY} FROM memory WHERE context = ?1 ORDER BY row"), [context.number])
+    }
+
+    /// Up to `limit` rows of a context whose last change was to forget them.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn forgotten(&self, context: &Context, limit: usize) -> Result<Vec<Memory>, StoreError> {
+        let sql = format!(
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND status = 'retired' AND last_action = ?2 ORDER BY row LIMIT ?3"
+        );
+        self.many(context, &sql, params![context.number, Action::Forget.as_str(), limit as i64])
     }
 
     /// Every row of a context in the state that it had at `at`.
