@@ -1,13 +1,16 @@
 //! The rows of all memories, side by side: arrays by row number, and who owns which rows.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::codes::{RowScale, push_codes, push_signs, sign_words};
+use super::kept::{Kept, ToKeep};
 use super::kernels::{kernels, prefetch};
 use super::limits::DIMENSIONS_MAX;
 use super::walk::{Block, Span, walk};
+use crate::mapped::Mapped;
 
 /// Rows are only added. Whether an ordinal is alive is known to its owner, not here.
 #[derive(Debug, Clone)]
@@ -18,6 +21,9 @@ pub(super) struct Rows {
     signs: Vec<u64>,
     codes: Vec<i8>,
     scales: Vec<RowScale>,
+    /// The first rows, where a snapshot keeps them; shared by copies of this.
+    base: Option<Arc<Mapped>>,
+    /// The rows after those of the base.
     exact: Vec<f32>,
     spans: Vec<Span>,
 }
@@ -36,9 +42,49 @@ impl Rows {
             signs: Vec::new(),
             codes: Vec::new(),
             scales: Vec::new(),
+            base: None,
             exact: Vec::new(),
             spans: Vec::new(),
         }
+    }
+
+    /// The rows that a snapshot kept, each ordinal's after those of the ordinals before it. The snapshot's lengths have
+    /// been compared with each other.
+    pub fn kept(kept: Kept) -> Self {
+        let mut first = 0;
+        let spans = kept.counts.iter().map(|&count| {
+            let span = Span { first, count };
+            first += count;
+            span
+        });
+        Self {
+            dim: kept.dim,
+            centre: vec![0.0; kept.dim],
+            spans: spans.collect(),
+            signs: kept.signs,
+            codes: kept.codes,
+            scales: kept.scales,
+            base: kept.exact.map(Arc::new),
+            exact: Vec::new(),
+        }
+    }
+
+    /// A copy of what a snapshot keeps: the rows of `ordinals` alone, in that order. `owned` says which of them have rows.
+    pub fn to_keep(&self, ordinals: &RoaringBitmap, owned: &RoaringBitmap) -> ToKeep {
+        let mut keep = ToKeep { dim: self.dim, ..ToKeep::default() };
+        let words = sign_words(self.dim);
+        for ordinal in ordinals {
+            let range = if owned.contains(ordinal) { self.range(ordinal) } else { 0..0 };
+            keep.counts.push(range.len() as u32);
+            if range.is_empty() {
+                continue;
+            }
+            keep.signs.extend_from_slice(&self.signs[range.start * words..range.end * words]);
+            keep.codes.extend_from_slice(&self.codes[range.start * self.dim..range.end * self.dim]);
+            keep.scales.extend(self.scales[range].iter().flat_map(|row| [row.scale, row.rest]));
+            keep.exact.extend_from_slice(self.exact(ordinal));
+        }
+        keep
     }
 
     pub fn dim(&self) -> usize {
@@ -80,7 +126,10 @@ impl Rows {
     /// The f32 rows of `ordinal`, one after another.
     pub fn exact(&self, ordinal: u32) -> &[f32] {
         let owned = self.range(ordinal);
-        &self.exact[owned.start * self.dim..owned.end * self.dim]
+        let base = self.base.as_ref().map_or(&[][..], |base| base.floats());
+        // An ordinal's rows lie together, and so in one of the two.
+        let (start, end) = (owned.start * self.dim, owned.end * self.dim);
+        if end <= base.len() { &base[start..end] } else { &self.exact[start - base.len()..end - base.len()] }
     }
 
     /// The largest exact cosine of the ordinal's rows with a unit query; `None` if it has no rows.
