@@ -296,7 +296,10 @@ impl Partition {
     /// # Errors
     /// When the old sealed part cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot, IndexError> {
-        let live = self.live.iter().map(|ordinal| &self.columns[ordinal as usize]);
+        let mut rows = Vec::with_capacity(self.live.len() as usize * Column::BYTES);
+        for ordinal in &self.live {
+            rows.extend_from_slice(&self.columns[ordinal as usize].to_bytes());
+        }
         let superseded = (0..).zip(&self.live).filter(|(_, ordinal)| self.superseded.contains(*ordinal));
         let vectors = self.vectors.as_ref().map(|vectors| vectors.to_keep(&self.live));
         let state = State {
@@ -310,7 +313,7 @@ impl Partition {
         });
         Ok(Snapshot {
             documents: documents.collect(),
-            rows: live.flat_map(|column| column.to_bytes()).collect(),
+            rows,
             state: state.to_bytes()?,
             vectors,
             edits: self.edits,

@@ -169,7 +169,8 @@ impl TextIndex {
 
     /// The memory that a live document belongs to.
     fn owner(&self, document: u32) -> Option<u32> {
-        let ordinal = self.owners[document as usize];
+        // The postings of a sealed part that a stranger made may name documents that it does not have.
+        let ordinal = *self.owners.get(document as usize)?;
         (self.current.get(ordinal as usize) == Some(&document)).then_some(ordinal)
     }
 
