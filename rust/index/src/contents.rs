@@ -56,36 +56,9 @@ pub(crate) fn sum_of(path: &Path) -> Result<FileSum, IndexError> {
     }
 }
 
-/// Reads a whole file that must be what was written.
-///
-/// # Errors
-/// When it cannot be read, or is another file.
-pub(crate) fn read_whole(path: &Path, sum: FileSum) -> Result<Vec<u8>, IndexError> {
-    let mut file = open_regular(path)?;
-    let mut bytes = vec![0; room_for(&file, path, sum.bytes)?];
-    let mut hasher = crc32fast::Hasher::new();
-    read_summed(&mut file, &mut hasher, &mut bytes)?;
-    if hasher.finalize() == sum.crc { Ok(bytes) } else { Err(damaged(path)) }
-}
-
-/// Fills `bytes` from `file`, and sums up each piece while it is still in the cache.
-pub(crate) fn read_summed(file: &mut File, hasher: &mut crc32fast::Hasher, bytes: &mut [u8]) -> std::io::Result<()> {
-    for chunk in bytes.chunks_mut(CHUNK) {
-        file.read_exact(chunk)?;
-        hasher.update(chunk);
-    }
-    Ok(())
-}
-
 /// Opens a file for reading. Anything else of that name could keep whoever opens it waiting for ever.
 pub(crate) fn open_regular(path: &Path) -> Result<File, IndexError> {
     if path.symlink_metadata()?.is_file() { Ok(File::open(path)?) } else { Err(damaged(path)) }
-}
-
-/// The file's length, when it is `bytes`: no more memory is asked for than there are bytes on the disk.
-pub(crate) fn room_for(file: &File, path: &Path, bytes: u64) -> Result<usize, IndexError> {
-    let is_right = file.metadata()?.len() == bytes;
-    usize::try_from(bytes).ok().filter(|_| is_right).ok_or_else(|| damaged(path))
 }
 
 pub(crate) fn damaged(path: &Path) -> IndexError {

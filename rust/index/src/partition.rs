@@ -60,7 +60,7 @@ impl Partition {
     /// # Errors
     /// When anything is missing, or is not what was written. Make the partition again from the record then.
     pub fn open(folder: &Path, contents: &Contents, dimensions: Option<usize>) -> Result<Self, IndexError> {
-        let opened = Opened::read(folder, contents)?.partition(dimensions)?;
+        let opened = Opened::read(folder, contents)?.into_partition(dimensions);
         opened.ok_or_else(|| IndexError::Sealed("its parts are not of one index".to_owned()))
     }
 
@@ -311,13 +311,7 @@ impl Partition {
             let column = &self.columns[ordinal as usize];
             (SealedDocument { row: column.row, version: column.version, length: text.length }, text.terms)
         });
-        Ok(Snapshot {
-            documents: documents.collect(),
-            rows,
-            state: state.to_bytes()?,
-            vectors,
-            edits: self.edits,
-        })
+        Ok(Snapshot { documents: documents.collect(), rows, state: state.to_bytes()?, vectors, edits: self.edits })
     }
 
     /// Puts the texts of a snapshot in the place of both text parts. Texts that changed while it was being written stay

@@ -3,7 +3,7 @@
 //! ```text
 //! rows      one column after another, of fixed width, in the order of rows
 //! state     superseded memories; the values that filters ask for; the shape of the vectors
-//! codes     sign bits, scales and codes of the vectors (see `vector::kept`)
+//! codes     sign bits, scales and codes of the vectors (see `vector::kept`), mapped
 //! vectors   the vectors as f32, mapped
 //! …         a tantivy segment with the texts, the document of ordinal n being number n
 //! ```
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::IndexError;
 use crate::column::Column;
-use crate::contents::{Contents, damaged, read_whole, sum_of};
+use crate::contents::{Contents, damaged, sum_of};
 use crate::mapped::Mapped;
 use crate::partition::Partition;
 use crate::text::{Sealed, ToSeal};
@@ -175,63 +175,60 @@ fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::
 }
 
 /// The files of a snapshot, each of which has been found to be what was written.
-pub(crate) struct Opened<'a> {
-    folder: &'a Path,
-    contents: &'a Contents,
-    rows: Vec<u8>,
-    state: Vec<u8>,
+pub(crate) struct Opened {
+    rows: Mapped,
+    state: Mapped,
     text: Sealed,
-    exact: Option<Mapped>,
+    /// The codes, and f32.
+    vectors: Option<(Mapped, Mapped)>,
 }
 
-impl<'a> Opened<'a> {
-    /// Reads the files of `contents` in `folder`.
+impl Opened {
+    /// Opens the files of `contents` in `folder`.
     ///
     /// # Errors
     /// When one is missing, or is not what was written.
-    pub fn read(folder: &'a Path, contents: &'a Contents) -> Result<Self, IndexError> {
+    pub fn read(folder: &Path, contents: &Contents) -> Result<Self, IndexError> {
         if let Some(name) = contents.keys().find(|name| !is_plain(name)) {
             return Err(damaged(Path::new(name)));
         }
-        let sum = |name: &str| contents.get(name).copied();
-        let whole = |name: &str| {
+        let open = |name: &str| {
             let path = folder.join(name);
-            read_whole(&path, sum(name).ok_or_else(|| damaged(&path))?)
+            Mapped::open(&path, *contents.get(name).ok_or_else(|| damaged(&path))?)
         };
-        let exact = || {
-            let sum = sum(VECTORS).filter(|sum| sum.bytes > 0);
-            sum.map(|sum| Mapped::open(&folder.join(VECTORS), sum)).transpose()
+        let vectors = || {
+            let is_there = contents.contains_key(CODES);
+            Ok::<_, IndexError>(if is_there { Some((open(CODES)?, open(VECTORS)?)) } else { None })
         };
         // The vectors are most of the bytes: they are summed up while the rest is read.
-        let (exact, text, rows, state) = std::thread::scope(|scope| {
-            let exact = std::thread::Builder::new().name("memkura-open".to_owned()).spawn_scoped(scope, exact);
+        let (vectors, text, rows, state) = std::thread::scope(|scope| {
+            let vectors = std::thread::Builder::new().name("memkura-open".to_owned()).spawn_scoped(scope, vectors);
             let text = open_text(folder, contents);
-            let (rows, state) = (whole(ROWS), whole(STATE));
-            (exact.map(std::thread::ScopedJoinHandle::join), text, rows, state)
+            let (rows, state) = (open(ROWS), open(STATE));
+            (vectors.map(std::thread::ScopedJoinHandle::join), text, rows, state)
         });
-        let exact = exact?.map_err(|_| damaged(&folder.join(VECTORS)))??;
-        Ok(Self { folder, contents, rows: rows?, state: state?, text: text?, exact })
+        let vectors = vectors?.map_err(|_| damaged(&folder.join(VECTORS)))??;
+        Ok(Self { rows: rows?, state: state?, text: text?, vectors })
     }
 
-    /// The parts, which fit each other: `None` when they do not. The vectors are those of an embedder of `dimensions`.
-    pub fn partition(self, dimensions: Option<usize>) -> Result<Option<Partition>, IndexError> {
-        let Self { folder, contents, rows, state, text, exact } = self;
-        let Ok(state) = postcard::from_bytes::<State<'_>>(&state) else { return Ok(None) };
+    /// The partition of these files, with vectors of `dimensions` numbers; `None` when they do not fit each other.
+    pub fn into_partition(self, dimensions: Option<usize>) -> Option<Partition> {
+        let state: State<'_> = postcard::from_bytes(self.state.bytes()).ok()?;
         let shape = state.vectors;
-        if shape.map(|shape| shape.dim) != dimensions.map(|dim| dim as u64) {
-            return Ok(None);
+        if shape.map(|shape| shape.dim) != dimensions.map(|dim| dim as u64) || shape.is_some() != self.vectors.is_some()
+        {
+            return None;
         }
-        let vectors = match (shape, contents.get(CODES)) {
-            (Some(shape), Some(sum)) => Some(Kept::read(&folder.join(CODES), *sum, shape, exact)?),
-            (None, None) => None,
-            _ => return Ok(None),
+        let vectors = match shape.zip(self.vectors) {
+            Some((shape, (codes, exact))) => Some(Vectors::kept(Kept::new(codes, exact, shape)?)),
+            None => None,
         };
-        let (columns, rest) = rows.as_chunks::<{ Column::BYTES }>();
+        let (columns, rest) = self.rows.bytes().as_chunks::<{ Column::BYTES }>();
         let columns: Vec<Column> = columns.iter().map(Column::from_bytes).collect();
         let fits = rest.is_empty()
             && columns.is_sorted_by(|one, other| one.row < other.row)
             && shape.is_none_or(|shape| shape.ordinals == columns.len() as u64);
-        Ok(if fits { Partition::from_snapshot(columns, state, text, vectors.map(Vectors::kept)) } else { None })
+        if fits { Partition::from_snapshot(columns, state, self.text, vectors) } else { None }
     }
 }
 

@@ -1,19 +1,16 @@
-//! What a snapshot keeps of the vectors: the codes and sign bits ready made, and f32 to be mapped.
+//! What a snapshot keeps of the vectors: sign bits, codes and f32, all ready made and mapped.
 //!
 //! The codes' file holds, one after another: the sign bits, the scales, the number of rows of each ordinal, the codes.
-//! Lengths follow from three numbers that the snapshot keeps beside it ([`Shape`]) and must add up to the file's.
+//! Lengths follow from three numbers that the snapshot keeps beside it ([`Shape`]) and must add up to the files'.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::sync::Arc;
 
-use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
 use super::codes::{RowScale, sign_words};
 use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
-use crate::IndexError;
-use crate::contents::{FileSum, damaged, open_regular, read_summed, room_for};
+use super::table::Table;
 use crate::mapped::Mapped;
 
 /// How many vectors a snapshot keeps, of how many ordinals.
@@ -42,12 +39,11 @@ pub struct ToKeep {
 #[derive(Debug)]
 pub struct Kept {
     pub(super) dim: usize,
-    pub(super) signs: Vec<u64>,
+    pub(super) signs: Table<u64>,
     pub(super) scales: Vec<RowScale>,
     pub(super) counts: Vec<u32>,
-    pub(super) codes: Vec<i8>,
-    /// `None` when there is no vector at all: nothing cannot be mapped.
-    pub(super) exact: Option<Mapped>,
+    pub(super) codes: Table<i8>,
+    pub(super) exact: Table<f32>,
 }
 
 impl ToKeep {
@@ -87,35 +83,28 @@ impl Shape {
 }
 
 impl Kept {
-    /// Reads the codes, of the file at `path`.
-    ///
-    /// # Errors
-    /// When it cannot be read, or is not what was written, or not of this shape.
-    pub fn read(path: &Path, sum: FileSum, shape: Shape, exact: Option<Mapped>) -> Result<Self, IndexError> {
-        let mut file = open_regular(path)?;
-        room_for(&file, path, sum.bytes)?;
-        let floats = exact.as_ref().map_or(0, |exact| exact.floats().len()) as u64;
-        if shape.bytes() != Some((sum.bytes, 4 * floats)) {
-            return Err(damaged(path));
+    /// The vectors in these files; `None` when they are not of this shape.
+    pub fn new(codes: Mapped, exact: Mapped, shape: Shape) -> Option<Self> {
+        if shape.bytes()? != (codes.bytes().len() as u64, exact.bytes().len() as u64) {
+            return None;
         }
-        let (dim, rows) = (shape.dim as usize, shape.rows as usize);
-        let mut hasher = crc32fast::Hasher::new();
-        let signs = read_numbers(&mut file, &mut hasher, rows * sign_words(dim))?;
-        let scales: Vec<f32> = read_numbers(&mut file, &mut hasher, rows * 2)?;
-        let counts: Vec<u32> = read_numbers(&mut file, &mut hasher, shape.ordinals as usize)?;
-        let codes = read_numbers(&mut file, &mut hasher, rows * dim)?;
+        let (dim, rows, ordinals) = (shape.dim as usize, shape.rows as usize, shape.ordinals as usize);
+        let (codes, exact, words) = (Arc::new(codes), Arc::new(exact), sign_words(dim));
+        let scales_at = 8 * words * rows;
+        let counts_at = scales_at + 8 * rows;
+        let counts = codes.numbers::<u32>(counts_at, ordinals)?.to_vec();
         let counted: u64 = counts.iter().map(|count| u64::from(*count)).sum();
-        if hasher.finalize() != sum.crc || counted != shape.rows {
-            return Err(damaged(path));
+        if counted != shape.rows {
+            return None;
         }
-        let scales = scales.as_chunks::<2>().0.iter().map(|[scale, rest]| RowScale { scale: *scale, rest: *rest });
-        Ok(Self { dim, signs, scales: scales.collect(), counts, codes, exact })
+        let scales = codes.numbers::<f32>(scales_at, 2 * rows)?.as_chunks::<2>().0.iter();
+        Some(Self {
+            dim,
+            signs: Table::mapped(&codes, 0, words, rows)?,
+            scales: scales.map(|[scale, rest]| RowScale { scale: *scale, rest: *rest }).collect(),
+            counts,
+            codes: Table::mapped(&codes, counts_at + 4 * ordinals, dim, rows)?,
+            exact: Table::mapped(&exact, 0, dim, rows)?,
+        })
     }
-}
-
-/// Reads `count` numbers, which the file has been seen to hold.
-fn read_numbers<T: Pod>(file: &mut File, hasher: &mut crc32fast::Hasher, count: usize) -> Result<Vec<T>, IndexError> {
-    let mut numbers = vec![T::zeroed(); count];
-    read_summed(file, hasher, bytemuck::cast_slice_mut(&mut numbers))?;
-    Ok(numbers)
 }

@@ -40,6 +40,7 @@ mod rows;
 mod scan;
 mod search;
 mod shortlist;
+mod table;
 mod unit;
 mod vectors;
 mod walk;
