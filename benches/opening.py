@@ -39,6 +39,7 @@ def _fill(store: Path, load: Workload) -> None:
     with memkura.open(store, embedder=_given(), busy_timeout=600) as engine:
         for at in range(0, len(items), _BATCH):
             engine.remember_many(items[at : at + _BATCH])
+        engine.recall("c", load.questions[0], legs=["text"])
         engine.compact()
 
 
