@@ -317,3 +317,92 @@ fn remove_others(root: &Path) -> Result<(), IndexError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use memkura_model::{Door, Draft, Timestamp};
+
+    use super::*;
+    use crate::{Embedding, OpenOptions};
+
+    fn engine(folder: &Path) -> std::sync::Arc<Engine> {
+        let path = folder.join("store");
+        Engine::open(path.to_str().unwrap(), OpenOptions::default(), Timestamp(0)).unwrap()
+    }
+
+    fn remember(engine: &Engine, summary: &str) {
+        let draft = Draft { context_id: "c".into(), summary: summary.into(), ..Draft::default() };
+        engine.remember(draft, Embedding::None, Door::Python, Timestamp(1)).unwrap();
+    }
+
+    fn manifest_of(engine: &Engine, context: &Context) -> (PathBuf, Value) {
+        let root = engine.folder_of(context).unwrap();
+        let path = root.join(current(&root).unwrap().name).join("manifest.json");
+        let manifest = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        (path, manifest)
+    }
+
+    /// A sealed index says which change it holds, not which one the record had when it was written: what came between is
+    /// applied by whoever opens it.
+    #[test]
+    fn seal_names_the_change_that_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (engine(folder.path()), engine(folder.path()));
+        remember(&one, "first");
+        let context = one.context("c").unwrap().unwrap();
+        let loaded = one.partition(&context).unwrap();
+        remember(&other, "second");
+        let lock = one.seal_lock(&context, Duration::ZERO).unwrap().unwrap();
+        one.seal(&context, &loaded).unwrap();
+        drop(lock);
+        assert_eq!(manifest_of(&one, &context).1["last_change"], 1);
+        let opened = engine(folder.path()).partition(&context).unwrap();
+        let opened = read(&opened.partition);
+        assert_eq!((opened.len(), opened.unsealed()), (2, (1, 1)));
+        assert!(!opened.is_sealed());
+    }
+
+    /// Every line of the manifest counts, and so does its checksum.
+    #[test]
+    fn any_doubt_about_the_manifest_is_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine(folder.path());
+        remember(&engine, "first");
+        let context = engine.context("c").unwrap().unwrap();
+        engine.partition(&context).unwrap();
+        assert_eq!(engine.seal_everything().unwrap(), 1);
+        assert_eq!(engine.seal_everything().unwrap(), 0);
+        let (path, manifest) = manifest_of(&engine, &context);
+        let root = engine.folder_of(&context).unwrap();
+        let name = current(&root).unwrap().name;
+        let publish = |text: &str, crc: u32| {
+            write_synced(&path, text).unwrap();
+            write_synced(&root.join("CURRENT"), &Current { name: name.clone(), crc }.to_string()).unwrap();
+        };
+        let is_opened = || engine.open_sealed(&context, None).is_some();
+        assert!(is_opened());
+        for line in manifest.as_object().unwrap().keys() {
+            for other in [json!(null), json!("other"), json!([7, "other", 3]), json!(-1), json!(1_u64 << 40)] {
+                let mut changed = manifest.clone();
+                // The one line that is nothing here is that of the embedder.
+                if other != manifest[line] {
+                    changed[line] = other;
+                    publish(&changed.to_string(), crc_of(&changed.to_string()));
+                    assert!(!is_opened(), "{changed}");
+                }
+            }
+        }
+        let text = manifest.to_string();
+        publish(&text, crc_of(&text) ^ 1);
+        assert!(!is_opened());
+        publish(&text, crc_of(&text));
+        assert!(is_opened());
+        let embedder = memkura_store::EmbedderState::Bound;
+        let embedder = Embedder { number: 1, name: "e".into(), dimensions: 3, state: embedder };
+        assert!(engine.open_sealed(&context, Some(&embedder)).is_none());
+        for text in ["", " ", "..", "../1 00000000", "zz 00000000", "0000000000"] {
+            write_synced(&root.join("CURRENT"), text).unwrap();
+            assert!(!is_opened());
+        }
+    }
+}

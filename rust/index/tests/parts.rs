@@ -286,7 +286,7 @@ fn grown(rows: i64) -> Partition {
     let words = |row: i64| vec![row as usize % WORDS.len(), (row as usize * 7) % WORDS.len()];
     let mut grown = Partition::new(Some(DIMENSIONS));
     (1..=rows).for_each(|row| {
-        put(&mut grown, &memory(row, 1, &words(row), Some(row as u8 % 3), Status::Active), &words(row))
+        put(&mut grown, &memory(row, 1, &words(row), Some(row as u8 % 3), Status::Active), &words(row));
     });
     grown
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::kernels::ScoreRows;
 use crate::mapped::Mapped;
 
 /// A table of rows. Rows are only added; those of a snapshot stay where they are mapped, later ones follow in memory.
@@ -48,7 +49,7 @@ impl<T: Pod> Table<T> {
     }
 
     /// Scores rows by number, one into each place of `out`, with a kernel that knows but one table.
-    pub fn score<Q, S>(&self, kernel: fn(&[Q], &[T], &[u32], &mut [S]), query: &[Q], rows: &[u32], out: &mut [S]) {
+    pub fn score<Q, S>(&self, kernel: ScoreRows<Q, T, S>, query: &[Q], rows: &[u32], out: &mut [S]) {
         let base = self.base();
         let based = base.len().checked_div(self.width).unwrap_or_default() as u32;
         if based == 0 {
