@@ -378,6 +378,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    /// I13: so are tantivy's own files.
+    #[test]
+    fn made_up_texts_are_refused_or_opened(
+        which in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let contents = seal(&mut grown(30), folder.path());
+        let names: Vec<_> = contents.keys().filter(|name| name.contains('.')).collect();
+        let path = folder.path().join(names[which.index(names.len())]);
+        let mut bytes = std::fs::read(&path).expect("it is there");
+        edits.iter().for_each(|(at, byte)| {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        });
+        std::fs::write(&path, bytes).expect("it can be written");
+        let contents = sum_up(folder.path()).expect("the files are there");
+        let _ = Partition::open(folder.path(), &contents, Some(DIMENSIONS));
+    }
+}
+
 /// An index of nothing is sealed and opened like any other, with and without an embedder.
 #[test]
 fn nothing_can_be_sealed() {
