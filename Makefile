@@ -62,6 +62,7 @@ fmt: setup  ## format everything
 bench: setup  ## measure time beside rank_bm25 and numpy; SMOKE=1 only sees that it runs
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benches/speed.py $(if $(SMOKE),--smoke)
+	$(BIN)/python benches/opening.py $(if $(SMOKE),--smoke)
 	$(BIN)/python benches/responsiveness.py $(if $(SMOKE),--smoke)
 	$(BIN)/python benches/commits.py $(if $(SMOKE),--smoke)
 

@@ -2,13 +2,15 @@
 //! the same step from different starting points.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use memkura_index::{Partition, Sealed};
+use memkura_index::{OutOfOrder, Partition};
 use memkura_model::{Context, Memory};
 use memkura_store::{Embedder, EmbedderState, Reader};
 
 use crate::open::{Following, Loaded, locked, read, write};
+use crate::seal::OpenedSeal;
 use crate::{Engine, EngineError};
 
 /// The changes of one loaded partition, read in one moment and ready to be applied.
@@ -29,10 +31,13 @@ impl Engine {
             return Ok(());
         }
         let (catches, position, bound) = self.record.read(|reader| self.read_changes(reader, &following))?;
-        if bound == following.bound {
+        if let Some(catches) = catches.filter(|_| bound == following.bound) {
             catches.into_iter().for_each(|catch| self.apply(catch));
         } else {
             write(&self.partitions).clear();
+        }
+        for loaded in read(&self.partitions).values() {
+            loaded.position.fetch_max(position, Ordering::AcqRel);
         }
         *following = Following { seen: Some(version), position, bound };
         Ok(())
@@ -48,22 +53,25 @@ impl Engine {
         if let Some(loaded) = read(&self.partitions).get(&context.number) {
             return Ok(Arc::clone(loaded));
         }
-        let sealed = self.open_sealed(context);
-        let loaded = Arc::new(self.load(context, following.bound.as_ref(), sealed)?);
+        let loaded = Arc::new(self.load(context, following.bound.as_ref())?);
         write(&self.partitions).insert(context.number, Arc::clone(&loaded));
         self.note_if_due(&read(&loaded.partition));
         self.seal_soon();
         Ok(loaded)
     }
 
-    /// An index made from the record, and from `sealed` as far as that holds what the record does.
-    pub(crate) fn load(
-        &self,
-        context: &Context,
-        bound: Option<&Embedder>,
-        sealed: Option<Sealed>,
-    ) -> Result<Loaded, EngineError> {
-        let mut partition = Partition::new(bound.map(|embedder| embedder.dimensions), sealed);
+    /// The index of a context: the sealed one with what was written since, or else one made from the record.
+    fn load(&self, context: &Context, bound: Option<&Embedder>) -> Result<Loaded, EngineError> {
+        let loaded = match self.open_sealed(context, bound) {
+            Some(opened) => self.bring_up(context, bound, opened)?,
+            None => None,
+        };
+        loaded.map_or_else(|| self.build(context, bound), Ok)
+    }
+
+    /// An index made from the record alone.
+    pub(crate) fn build(&self, context: &Context, bound: Option<&Embedder>) -> Result<Loaded, EngineError> {
+        let mut partition = Partition::new(bound.map(|embedder| embedder.dimensions));
         let position = self.record.read(|reader| {
             let mut vectors = vectors_of(reader, context, bound)?;
             reader.indexed(context, |memory| {
@@ -73,22 +81,47 @@ impl Engine {
             })?;
             Ok::<_, EngineError>(reader.last_change()?)
         })?;
-        partition.loaded();
-        Ok(Loaded { position, bound: bound.cloned(), partition: RwLock::new(partition) })
+        Ok(Loaded::new(partition, position, bound, None))
     }
 
-    fn read_changes(
+    /// A sealed index with every change applied that came after it; `None` when it was not made of this record, or when so
+    /// much has changed that making a new one is no more work.
+    fn bring_up(
         &self,
-        reader: &Reader<'_>,
-        following: &Following,
-    ) -> Result<(Vec<Catch>, i64, Option<Embedder>), EngineError> {
+        context: &Context,
+        bound: Option<&Embedder>,
+        opened: OpenedSeal,
+    ) -> Result<Option<Loaded>, EngineError> {
+        let OpenedSeal { mut partition, position, generation } = opened;
+        let changes = self.record.read(|reader| {
+            let rows = reader.rows_changed(context, position)?;
+            if rows.len() > partition.len() || !is_of_this_record(reader, context, &partition, position, &rows)? {
+                return Ok(None);
+            }
+            let (gone, present) = read_rows(reader, context.number, rows, bound)?;
+            Ok::<_, EngineError>(Some((gone, present, reader.last_change()?)))
+        })?;
+        let Some((gone, present, position)) = changes else { return Ok(None) };
+        let is_in_order = apply(&mut partition, gone, &present).is_ok();
+        Ok(is_in_order.then(|| Loaded::new(partition, position, bound, Some(generation))))
+    }
+
+    /// The changes of every loaded partition (`None` when some of them are no longer in the log), the last change, and the
+    /// embedder in use.
+    fn read_changes(&self, reader: &Reader<'_>, following: &Following) -> Result<Changes, EngineError> {
         let bound = reader.embedder(EmbedderState::Bound)?;
+        if !reader.has_changes_since(following.position)? {
+            return Ok((None, reader.last_change()?, bound));
+        }
         let changes = reader.changes_after(following.position)?;
         let position = changes.last().map_or(following.position, |change| change.number);
         let mut rows: HashMap<i64, BTreeSet<i64>> = HashMap::new();
         let partitions = read(&self.partitions).clone();
         for change in changes {
-            if partitions.get(&change.context).is_some_and(|loaded| change.number > loaded.position) {
+            if partitions
+                .get(&change.context)
+                .is_some_and(|loaded| change.number > loaded.position.load(Ordering::Acquire))
+            {
                 rows.entry(change.context).or_default().insert(change.row);
             }
         }
@@ -96,22 +129,45 @@ impl Engine {
             let (gone, present) = read_rows(reader, context, rows, bound.as_ref())?;
             Ok(Catch { loaded: Arc::clone(&partitions[&context]), context, gone, present })
         });
-        Ok((catches.collect::<Result<_, EngineError>>()?, position, bound))
+        Ok((Some(catches.collect::<Result<_, EngineError>>()?), position, bound))
     }
 
     fn apply(&self, catch: Catch) {
         let mut partition = write(&catch.loaded.partition);
-        catch.gone.into_iter().for_each(|row| partition.remove(row));
-        let out_of_order =
-            catch.present.iter().any(|(memory, vectors)| partition.put(memory, vectors.as_deref()).is_err());
+        let applied = apply(&mut partition, catch.gone, &catch.present);
         self.note_if_due(&partition);
         drop(partition);
-        if out_of_order {
+        if applied.is_err() {
             write(&self.partitions).remove(&catch.context);
         }
     }
 }
 
+/// Brings a partition up to date with rows as they are now.
+fn apply(partition: &mut Partition, gone: Vec<i64>, present: &[(Memory, Option<Vec<f32>>)]) -> Result<(), OutOfOrder> {
+    gone.into_iter().for_each(|row| partition.remove(row));
+    present.iter().try_for_each(|(memory, vectors)| partition.put(memory, vectors.as_deref()))
+}
+
+/// Whether the newest rows that a sealed index knows are the record's, save those that will be read again. An older copy of
+/// the record may have been put back and written on since: then equal numbers stand for other changes.
+fn is_of_this_record(
+    reader: &Reader<'_>,
+    context: &Context,
+    partition: &Partition,
+    position: i64,
+    changed: &BTreeSet<i64>,
+) -> Result<bool, EngineError> {
+    /// Two pasts that differ anywhere differ among so many of their newest changes: every change has a time of its own.
+    const CHANGES: usize = 64;
+    let newest: BTreeSet<i64> = reader.rows_changed_until(context, position, CHANGES)?;
+    let newest: Vec<i64> = newest.difference(changed).copied().collect();
+    let rows = reader.rows(context, &newest)?;
+    let gone = newest.iter().filter(|row| rows.iter().all(|memory| memory.row != **row));
+    Ok(rows.iter().all(|memory| partition.agrees_with(memory)) && !gone.copied().any(|row| partition.has(row)))
+}
+
+type Changes = (Option<Vec<Catch>>, i64, Option<Embedder>);
 type Rows = (Vec<i64>, Vec<(Memory, Option<Vec<f32>>)>);
 
 /// The rows as they are now, in the order of their numbers, and those that are gone.

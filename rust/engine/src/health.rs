@@ -59,7 +59,7 @@ impl Engine {
         let mut outcome = (0, 0);
         for _ in 0..TRIES {
             let bound = locked(&self.following).bound.clone();
-            let afresh = self.load(context, bound.as_ref(), None)?;
+            let afresh = self.build(context, bound.as_ref())?;
             self.catch_up()?;
             let loaded = self.partition(context)?;
             let afresh: &Partition = &read(&afresh.partition);

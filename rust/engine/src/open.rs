@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -47,13 +47,33 @@ pub struct Engine {
     pub(crate) this: Weak<Self>,
 }
 
-/// A partition, and the change up to which it was loaded.
+/// A partition, and how far it has followed the record.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub position: i64,
+    /// The last change that the partition holds. It is raised after the change was applied: whoever reads it first and the
+    /// partition then finds at least that much there.
+    pub position: AtomicI64,
     /// The embedder whose vectors it holds.
     pub bound: Option<Embedder>,
     pub partition: RwLock<Partition>,
+    /// The sealed index on disk that the partition was read from or written to.
+    pub generation: Mutex<Option<String>>,
+}
+
+impl Loaded {
+    pub(crate) fn new(
+        partition: Partition,
+        position: i64,
+        bound: Option<&Embedder>,
+        generation: Option<String>,
+    ) -> Self {
+        Self {
+            position: AtomicI64::new(position),
+            bound: bound.cloned(),
+            partition: RwLock::new(partition),
+            generation: Mutex::new(generation),
+        }
+    }
 }
 
 /// How far the loaded partitions have followed the record.

@@ -192,7 +192,7 @@ impl Engine {
     fn recall_as_of(&self, context: &Context, recall: &Recall, then: Timestamp) -> Result<Recalled, EngineError> {
         let bound = locked(&self.following).bound.clone();
         let prepared = self.prepare(recall, bound.as_ref())?;
-        let mut partition = Partition::new(bound.as_ref().map(|embedder| embedder.dimensions), None);
+        let mut partition = Partition::new(bound.as_ref().map(|embedder| embedder.dimensions));
         let mut memories: HashMap<i64, Memory> = self.record.read(|reader| {
             let mut memories = HashMap::new();
             for memory in reader.as_of(context, then)? {

@@ -1,14 +1,15 @@
 //! Exact keys: which memories a query calls by name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use memkura_model::fold;
 
 /// The folded keys of one partition.
 #[derive(Debug, Default)]
 pub struct Keys {
-    named: HashMap<Box<str>, BTreeSet<u32>>,
-    of: HashMap<u32, Box<str>>,
+    named: HashMap<Arc<str>, BTreeSet<u32>>,
+    of: HashMap<u32, Arc<str>>,
     /// How many keys there are of each length in bytes: only those lengths are looked for in a query.
     lengths: BTreeMap<usize, usize>,
 }
@@ -19,10 +20,19 @@ const QUERY_BYTES: usize = 2_000;
 impl Keys {
     /// Enters `ordinal` under `key`.
     pub fn add(&mut self, key: &str, ordinal: u32) {
-        let key: Box<str> = fold(key).into();
+        self.add_folded(fold(key).into(), ordinal);
+    }
+
+    /// Enters `ordinal` under a key that is folded already.
+    pub fn add_folded(&mut self, key: Arc<str>, ordinal: u32) {
         *self.lengths.entry(key.len()).or_default() += 1;
-        self.named.entry(key.clone()).or_default().insert(ordinal);
+        self.named.entry(Arc::clone(&key)).or_default().insert(ordinal);
         self.of.insert(ordinal, key);
+    }
+
+    /// The folded key of `ordinal`.
+    pub fn of(&self, ordinal: u32) -> Option<&str> {
+        self.of.get(&ordinal).map(|key| &**key)
     }
 
     /// Takes `ordinal` out.

@@ -11,17 +11,24 @@
 //! ```
 
 mod bits;
+mod column;
+mod contents;
 mod error;
 mod facets;
 mod keys;
+mod lists;
+mod mapped;
 mod partition;
 mod search;
 mod sessions;
+mod snapshot;
 mod text;
 pub mod tokens;
 pub mod vector;
 
+pub use contents::{Contents, FileSum, crc_of, sum_up};
 pub use error::IndexError;
 pub use partition::{ListOrder, OutOfOrder, Partition};
 pub use search::{Found, Query, Results};
-pub use text::{Sealed, SealedDocument, TermShare, ToSeal};
+pub use snapshot::{Snapshot, Written};
+pub use text::TermShare;

@@ -4,18 +4,25 @@
 //! by ordinal is broken alike in an index that grew and in one that was just built (I3).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
+use memkura_model::filter::{Field, Scalar, TextField};
 use memkura_model::{Filter, Memory, MemoryId, Timestamp};
 use roaring::RoaringBitmap;
 
 use crate::IndexError;
 use crate::bits::Bits;
-use crate::facets::Facets;
+use crate::column::Column;
+use crate::contents::Contents;
+use crate::facets::{Columns, Facets};
 use crate::keys::Keys;
 use crate::sessions::Sessions;
-use crate::text::{Sealed, SealedDocument, TextIndex, ToSeal};
+use crate::snapshot::{Opened, Snapshot, State, Written};
+use crate::text::{Sealed, SealedDocument, TextIndex};
 use crate::tokens::analyse_document;
 use crate::vector::Vectors;
+use crate::vector::kept::ToKeep;
 
 /// The index of one context.
 #[derive(Debug, Default)]
@@ -25,30 +32,16 @@ pub struct Partition {
     pub(crate) live_bits: Bits,
     superseded: RoaringBitmap,
     expiring: RoaringBitmap,
-    by_id: HashMap<MemoryId, u32>,
+    /// Made when an id is first asked for: few filters name one.
+    by_id: OnceLock<HashMap<MemoryId, u32>>,
     facets: Facets,
     pub(crate) keys: Keys,
     pub(crate) sessions: Sessions,
     pub(crate) text: TextIndex,
     pub(crate) vectors: Option<Vectors>,
-    sealed_documents: HashMap<(i64, i64), u32>,
-}
-
-/// What ordering and checking need to know of a memory without reading the record.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Column {
-    pub row: i64,
-    pub memory_id: MemoryId,
-    /// The version whose text is indexed; 0 when none is.
-    pub version: i64,
-    /// The text version that the vectors describe; 0 when there are none.
-    pub embedded_version: i64,
-    pub importance: f64,
-    pub decay_rate: f64,
-    pub fresh_from: Timestamp,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-    pub expires_at: Option<Timestamp>,
+    /// How often it was changed, and how often it had been when it was sealed.
+    edits: u64,
+    sealed_edits: Option<u64>,
 }
 
 /// Rows came in an order that this partition cannot number: build it again from the record.
@@ -56,22 +49,60 @@ pub(crate) struct Column {
 pub struct OutOfOrder;
 
 impl Partition {
-    /// An empty partition. With `sealed`, texts that it holds are taken from there instead of being analysed again.
+    /// An empty partition, whose vectors have this many numbers.
     #[must_use]
-    pub fn new(dimensions: Option<usize>, sealed: Option<Sealed>) -> Self {
-        let mut partition = Self { vectors: dimensions.map(Vectors::new), ..Self::default() };
-        if let Some(sealed) = sealed {
-            let documents = sealed.documents().iter().enumerate();
-            partition.sealed_documents =
-                documents.map(|(at, document)| ((document.row, document.version), at as u32)).collect();
-            partition.text = TextIndex::with_sealed(sealed);
-        }
-        partition
+    pub fn new(dimensions: Option<usize>) -> Self {
+        Self { vectors: dimensions.map(Vectors::new), ..Self::default() }
     }
 
-    /// Says that the partition has been loaded: no sealed document will be claimed after this.
-    pub fn loaded(&mut self) {
-        self.sealed_documents = HashMap::new();
+    /// The partition that [`Snapshot::write`] left in `folder` with these contents, of vectors of `dimensions` numbers.
+    ///
+    /// # Errors
+    /// When anything is missing, or is not what was written. Make the partition again from the record then.
+    pub fn open(folder: &Path, contents: &Contents, dimensions: Option<usize>) -> Result<Self, IndexError> {
+        let opened = Opened::read(folder, contents)?.into_partition(dimensions);
+        opened.ok_or_else(|| IndexError::Sealed("its parts are not of one index".to_owned()))
+    }
+
+    /// The partition of a snapshot's parts; `None` when they do not fit each other.
+    pub(crate) fn from_snapshot(
+        columns: Vec<Column>,
+        state: State<'_>,
+        text: Sealed,
+        vectors: Option<Vectors>,
+    ) -> Option<Self> {
+        let count = columns.len() as u32;
+        let texts = text.documents().iter().map(|document| (document.row, document.version));
+        let is_of_texts = texts.eq(columns.iter().map(|column| (column.row, column.version)));
+        let superseded = RoaringBitmap::from_iter(state.superseded);
+        let is_within = superseded.max().is_none_or(|last| last < count) && state.facets.counts.len() == columns.len();
+        if !is_of_texts || !is_within {
+            return None;
+        }
+        let mut live = RoaringBitmap::new();
+        live.insert_range(0..count);
+        let expires = columns.iter().zip(0..).filter(|(column, _)| column.expires_at.is_some());
+        let mut partition = Self {
+            live_bits: Bits::from(&live),
+            expiring: expires.map(|(_, ordinal)| ordinal).collect(),
+            facets: Facets::from_state(state.facets)?,
+            text: TextIndex::of_snapshot(text),
+            sealed_edits: Some(0),
+            superseded,
+            columns,
+            live,
+            vectors,
+            ..Self::default()
+        };
+        for (key, ordinals) in partition.facets.texts(TextField::Key) {
+            let key: Arc<str> = key.into();
+            let named = ordinals - &partition.superseded;
+            named.iter().for_each(|ordinal| partition.keys.add_folded(Arc::clone(&key), ordinal));
+        }
+        for (session, turns) in partition.facets.texts(TextField::Session) {
+            partition.sessions.add_all(session, turns);
+        }
+        Some(partition)
     }
 
     /// Brings the partition up to date with a row as it stands in the record. `vectors` describe its present text.
@@ -80,11 +111,12 @@ impl Partition {
     /// [`OutOfOrder`] when the row is older than the newest one known and was never seen; nothing has changed then.
     pub fn put(&mut self, memory: &Memory, vectors: Option<&[f32]>) -> Result<(), OutOfOrder> {
         let is_superseded = memory.superseded_by.is_some();
-        if !memory.status.is_recallable() && !is_superseded {
+        if !is_indexed(memory) {
             self.remove(memory.row);
             return Ok(());
         }
         let ordinal = self.ordinal_or_new(memory)?;
+        self.edits += 1;
         let at = ordinal as usize;
         if self.columns[at].version != memory.version || !self.live.contains(ordinal) {
             self.put_text(ordinal, memory);
@@ -100,7 +132,9 @@ impl Partition {
             Some(session) => self.sessions.add(session, ordinal),
             None => self.sessions.remove(ordinal),
         }
-        self.by_id.insert(memory.memory_id, ordinal);
+        if let Some(by_id) = self.by_id.get_mut() {
+            by_id.insert(memory.memory_id, ordinal);
+        }
         self.live.insert(ordinal);
         self.live_bits.insert(ordinal);
         set(&mut self.superseded, ordinal, is_superseded);
@@ -114,6 +148,7 @@ impl Partition {
         if !self.live.remove(ordinal) {
             return;
         }
+        self.edits += 1;
         self.live_bits.remove(ordinal);
         self.superseded.remove(ordinal);
         self.expiring.remove(ordinal);
@@ -126,7 +161,9 @@ impl Partition {
         }
         let column = &mut self.columns[ordinal as usize];
         column.embedded_version = 0;
-        self.by_id.remove(&column.memory_id);
+        if let Some(by_id) = self.by_id.get_mut() {
+            by_id.remove(&column.memory_id);
+        }
     }
 
     /// The ordinals that a read at `now` may show and that pass `filter`.
@@ -138,8 +175,13 @@ impl Partition {
                 visible.remove(ordinal);
             }
         }
-        let ordinal_of = |id: &str| id.parse().ok().and_then(|id: MemoryId| self.by_id.get(&id).copied());
-        self.facets.compile(filter, &visible, &ordinal_of)
+        let ordinal_of = |id: &str| id.parse().ok().and_then(|id: MemoryId| self.by_id().get(&id).copied());
+        self.facets.compile(filter, &visible, &Columns { columns: &self.columns, ordinal_of: &ordinal_of })
+    }
+
+    fn by_id(&self) -> &HashMap<MemoryId, u32> {
+        let ids = || self.live.iter().map(|ordinal| (self.columns[ordinal as usize].memory_id, ordinal)).collect();
+        self.by_id.get_or_init(ids)
     }
 
     /// The rows at `ordinals`, in that order.
@@ -189,10 +231,32 @@ impl Partition {
         self.text.parts()
     }
 
-    /// Whether the sealed part holds every live text and no other.
+    /// Whether the partition is as it was when it was last sealed.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
-        self.text_parts() == (0, self.len())
+        self.sealed_edits == Some(self.edits)
+    }
+
+    /// How often the partition was changed since it was sealed, and how many texts the sealed part holds.
+    #[must_use]
+    pub fn unsealed(&self) -> (u64, usize) {
+        (self.edits - self.sealed_edits.unwrap_or_default(), self.text.parts().1)
+    }
+
+    /// Whether the partition shows a row as it stands in the record.
+    #[must_use]
+    pub fn agrees_with(&self, memory: &Memory) -> bool {
+        self.has(memory.row) == is_indexed(memory)
+            && self.ordinal(memory.row).filter(|ordinal| self.live.contains(*ordinal)).is_none_or(|ordinal| {
+                let column = &self.columns[ordinal as usize];
+                *column == Column { embedded_version: column.embedded_version, ..Column::of(memory) }
+            })
+    }
+
+    /// Whether a search can find this row.
+    #[must_use]
+    pub fn has(&self, row: i64) -> bool {
+        self.ordinal(row).is_some_and(|ordinal| self.live.contains(ordinal))
     }
 
     /// The rows that two indexes of one context show differently: there or not, what orders them, their words, and
@@ -212,30 +276,51 @@ impl Partition {
             let vectors = self.vectors.as_ref().and_then(|vectors| vectors.rows_of(ordinal));
             let mut terms = text.terms;
             terms.sort_unstable();
-            let is_superseded = self.superseded.contains(ordinal);
-            (column.row, Shown { column, is_superseded, length: text.length, terms, vectors })
+            let shown = Shown {
+                column,
+                is_superseded: self.superseded.contains(ordinal),
+                values: self.facets.entered(ordinal),
+                key: self.keys.of(ordinal),
+                session: self.sessions.of(ordinal),
+                length: text.length,
+                terms,
+                vectors,
+            };
+            (column.row, shown)
         });
         Ok(texts.collect())
     }
 
-    /// Every live text as it was analysed, ready for [`Sealed::write`], which takes long and needs no lock.
+    /// A copy of the whole partition, ready for [`Snapshot::write`], which takes long and needs no lock.
     ///
     /// # Errors
     /// When the old sealed part cannot be read.
-    pub fn to_seal(&self) -> Result<ToSeal, IndexError> {
+    pub fn snapshot(&self) -> Result<Snapshot, IndexError> {
+        let mut rows = Vec::with_capacity(self.live.len() as usize * Column::BYTES);
+        for ordinal in &self.live {
+            rows.extend_from_slice(&self.columns[ordinal as usize].to_bytes());
+        }
+        let superseded = (0..).zip(&self.live).filter(|(_, ordinal)| self.superseded.contains(*ordinal));
+        let vectors = self.vectors.as_ref().map(|vectors| vectors.to_keep(&self.live));
+        let state = State {
+            superseded: superseded.map(|(number, _)| number).collect(),
+            facets: self.facets.state(&self.live),
+            vectors: vectors.as_ref().map(ToKeep::shape),
+        };
         let documents = self.text.extract(&self.live)?.into_iter().map(|(ordinal, text)| {
             let column = &self.columns[ordinal as usize];
             (SealedDocument { row: column.row, version: column.version, length: text.length }, text.terms)
         });
-        Ok(documents.collect())
+        Ok(Snapshot { documents: documents.collect(), rows, state: state.to_bytes()?, vectors, edits: self.edits })
     }
 
-    /// Puts a sealed part made of [`Partition::to_seal`] in the place of both text parts. Texts that changed while it was
-    /// being written stay fresh.
+    /// Puts the texts of a snapshot in the place of both text parts. Texts that changed while it was being written stay
+    /// fresh.
     ///
     /// # Errors
     /// When the old sealed part cannot be read; nothing has changed then.
-    pub fn take_sealed(&mut self, sealed: Sealed) -> Result<(), IndexError> {
+    pub fn take_sealed(&mut self, written: Written) -> Result<(), IndexError> {
+        let Written { text: sealed, edits } = written;
         let by_row: HashMap<(i64, i64), u32> = sealed
             .documents()
             .iter()
@@ -256,6 +341,7 @@ impl Partition {
         }
         left.into_iter().for_each(|(ordinal, analysed)| text.put(ordinal, &analysed));
         self.text = text;
+        self.sealed_edits = Some(edits);
         Ok(())
     }
 
@@ -277,10 +363,7 @@ impl Partition {
     }
 
     fn put_text(&mut self, ordinal: u32, memory: &Memory) {
-        match self.sealed_documents.remove(&(memory.row, memory.version)) {
-            Some(document) => self.text.adopt(ordinal, document),
-            None => self.text.put(ordinal, &analyse_document(&memory.indexed_text())),
-        }
+        self.text.put(ordinal, &analyse_document(&memory.indexed_text()));
     }
 
     /// A vector that the record holds was checked when it was written; one that is refused now was damaged there since,
@@ -307,6 +390,9 @@ impl Partition {
 struct Shown<'a> {
     column: &'a Column,
     is_superseded: bool,
+    values: Vec<(&'a Field, &'a Scalar)>,
+    key: Option<&'a str>,
+    session: Option<&'a str>,
     length: u32,
     terms: Vec<(String, u32)>,
     vectors: Option<&'a [f32]>,
@@ -322,21 +408,9 @@ pub enum ListOrder {
     UpdatedAt,
 }
 
-impl Column {
-    fn of(memory: &Memory) -> Self {
-        Self {
-            row: memory.row,
-            memory_id: memory.memory_id,
-            version: memory.version,
-            embedded_version: 0,
-            importance: memory.importance,
-            decay_rate: memory.decay_rate,
-            fresh_from: memory.fresh_from(),
-            created_at: memory.created_at,
-            updated_at: memory.updated_at,
-            expires_at: memory.expires_at,
-        }
-    }
+/// Whether a search can find the memory at all.
+fn is_indexed(memory: &Memory) -> bool {
+    memory.status.is_recallable() || memory.superseded_by.is_some()
 }
 
 fn set(ordinals: &mut RoaringBitmap, ordinal: u32, wanted: bool) {

@@ -1,6 +1,9 @@
 //! Turns of a session, each with those before and after it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
 
 /// How far a turn lends its words: to the two turns on each side.
 pub const REACH: usize = 2;
@@ -12,8 +15,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Sessions {
     /// The turns of each session. Ordinals stand in the order of writing, so the set's order is the session's.
-    turns: HashMap<Box<str>, BTreeSet<u32>>,
-    of: HashMap<u32, Box<str>>,
+    turns: HashMap<Arc<str>, BTreeSet<u32>>,
+    of: HashMap<u32, Arc<str>>,
     /// The chain by ordinal, so that a search steps along it without looking anything up.
     links: Vec<Link>,
 }
@@ -28,17 +31,42 @@ impl Sessions {
     /// Enters `ordinal` into `session`, out of any other.
     pub fn add(&mut self, session: &str, ordinal: u32) {
         self.remove(ordinal);
-        let turns = self.turns.entry(session.into()).or_default();
+        let name = self.turns.get_key_value(session).map_or_else(|| session.into(), |(name, _)| Arc::clone(name));
+        let turns = self.turns.entry(Arc::clone(&name)).or_default();
         let before = turns.range(..ordinal).next_back().map_or(NONE, |turn| *turn);
         let after = turns.range(ordinal..).next().map_or(NONE, |turn| *turn);
         turns.insert(ordinal);
-        self.of.insert(ordinal, session.into());
-        if self.links.len() <= ordinal as usize {
-            self.links.resize(ordinal as usize + 1, Link { before: NONE, after: NONE });
-        }
+        self.of.insert(ordinal, name);
+        self.make_room(ordinal);
         self.links[ordinal as usize] = Link { before, after };
         self.join(before, ordinal);
         self.join(ordinal, after);
+    }
+
+    /// Enters a whole session of turns that are in none yet, in the order of writing.
+    pub fn add_all(&mut self, session: &str, turns: &RoaringBitmap) {
+        let Some(last) = turns.max() else { return };
+        self.make_room(last);
+        let name: Arc<str> = session.into();
+        let mut before = NONE;
+        for turn in turns {
+            self.of.insert(turn, Arc::clone(&name));
+            self.links[turn as usize] = Link { before, after: NONE };
+            self.join(before, turn);
+            before = turn;
+        }
+        self.turns.insert(name, turns.iter().collect());
+    }
+
+    /// The session of `ordinal`.
+    pub fn of(&self, ordinal: u32) -> Option<&str> {
+        self.of.get(&ordinal).map(|session| &**session)
+    }
+
+    fn make_room(&mut self, ordinal: u32) {
+        if self.links.len() <= ordinal as usize {
+            self.links.resize(ordinal as usize + 1, Link { before: NONE, after: NONE });
+        }
     }
 
     /// Takes `ordinal` out of its session, if it is in one.
@@ -113,6 +141,24 @@ mod tests {
         assert_eq!(neighbours(&sessions, 1, |_| true), [(2, 1), (3, 2)]);
         assert_eq!(neighbours(&sessions, 7, |_| true), []);
         assert_eq!(neighbours(&sessions, 99, |_| true), []);
+    }
+
+    /// A session entered at once is the one that was entered turn by turn.
+    #[test]
+    fn whole_session_equals_its_turns() {
+        let mut whole = Sessions::default();
+        whole.add_all("s", &[1, 2, 4, 9].into());
+        whole.add_all("other", &[3].into());
+        let mut grown = session(&[1, 2, 4, 9]);
+        grown.add("other", 3);
+        for sessions in [&mut whole, &mut grown] {
+            sessions.add("s", 5);
+            sessions.remove(2);
+        }
+        for turn in 0..10 {
+            assert_eq!(neighbours(&whole, turn, |_| true), neighbours(&grown, turn, |_| true));
+            assert_eq!(whole.of(turn), grown.of(turn));
+        }
     }
 
     /// A turn that was removed, or does not count, is passed over.

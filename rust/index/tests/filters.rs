@@ -92,7 +92,7 @@ proptest! {
     #[test]
     fn compiled_filter_has_the_filters_meaning(seeds in prop::collection::vec((any::<u32>(), any::<u32>()), 1..20), filter in filter()) {
         let parsed = parse(filter.as_object().expect("an object")).expect("legal");
-        let mut partition = Partition::new(None, None);
+        let mut partition = Partition::new(None);
         let mut expected = Vec::new();
         for (at, (before, after)) in seeds.iter().enumerate() {
             let row = at as i64 + 1;

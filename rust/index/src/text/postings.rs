@@ -40,6 +40,14 @@ impl TextIndex {
         Self { owners: vec![NONE; lengths.len()], lengths, sealed: Some(sealed), ..Self::default() }
     }
 
+    /// An index over a sealed part, of which memory `n` owns document `n`.
+    #[must_use]
+    pub fn of_snapshot(sealed: Sealed) -> Self {
+        let documents = sealed.documents().len();
+        let numbers = || (0..documents as u32).collect();
+        Self { owners: numbers(), current: numbers(), live: documents, ..Self::with_sealed(sealed) }
+    }
+
     /// Lets memory `ordinal` own sealed document number `document`.
     pub fn adopt(&mut self, ordinal: u32, document: u32) {
         self.owners[document as usize] = ordinal;
@@ -161,7 +169,8 @@ impl TextIndex {
 
     /// The memory that a live document belongs to.
     fn owner(&self, document: u32) -> Option<u32> {
-        let ordinal = self.owners[document as usize];
+        // The postings of a sealed part that a stranger made may name documents that it does not have.
+        let ordinal = *self.owners.get(document as usize)?;
         (self.current.get(ordinal as usize) == Some(&document)).then_some(ordinal)
     }
 

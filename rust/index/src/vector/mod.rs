@@ -11,8 +11,8 @@
 //! A graph (HNSW) over the same codes will enter in `plan`, as one more tier beside the sign bits,
 //! for stores where more than 200,000 vectors live and at least a quarter of them match.
 //!
-//! This is a copy for speed. It holds no text, writes no file and knows no filter but the bitmap
-//! that it is given.
+//! This is a copy for speed. It holds no text and knows no filter but the bitmap that it is given.
+//! A snapshot ([`kept`]) keeps all three forms, so that none is made twice.
 //!
 //! ```
 //! use memkura_index::vector::{UnitQuery, Vectors};
@@ -31,6 +31,7 @@ mod codes;
 mod error;
 #[cfg(test)]
 mod gate;
+pub(crate) mod kept;
 #[expect(unsafe_code, reason = "SIMD loads and prefetches have no safe form")]
 mod kernels;
 mod limits;
@@ -39,6 +40,7 @@ mod rows;
 mod scan;
 mod search;
 mod shortlist;
+mod table;
 mod unit;
 mod vectors;
 mod walk;

@@ -5,8 +5,10 @@ use std::ops::Range;
 use roaring::RoaringBitmap;
 
 use super::codes::{RowScale, push_codes, push_signs, sign_words};
+use super::kept::{Kept, ToKeep};
 use super::kernels::{kernels, prefetch};
 use super::limits::DIMENSIONS_MAX;
+use super::table::Table;
 use super::walk::{Block, Span, walk};
 
 /// Rows are only added. Whether an ordinal is alive is known to its owner, not here.
@@ -15,10 +17,10 @@ pub(super) struct Rows {
     dim: usize,
     /// What sign bits are taken about; as long as a row.
     centre: Vec<f32>,
-    signs: Vec<u64>,
-    codes: Vec<i8>,
+    signs: Table<u64>,
+    codes: Table<i8>,
     scales: Vec<RowScale>,
-    exact: Vec<f32>,
+    exact: Table<f32>,
     spans: Vec<Span>,
 }
 
@@ -30,15 +32,45 @@ impl Rows {
 
     /// No rows yet, and sign bits taken about `centre`.
     pub fn about(centre: Vec<f32>) -> Self {
+        let dim = centre.len();
         Self {
-            dim: centre.len(),
+            dim,
             centre,
-            signs: Vec::new(),
-            codes: Vec::new(),
+            signs: Table::new(sign_words(dim)),
+            codes: Table::new(dim),
             scales: Vec::new(),
-            exact: Vec::new(),
+            exact: Table::new(dim),
             spans: Vec::new(),
         }
+    }
+
+    /// The rows that a snapshot kept, each ordinal's after those of the ordinals before it.
+    pub fn kept(kept: Kept) -> Self {
+        let Kept { dim, signs, codes, scales, exact, counts } = kept;
+        let mut first = 0;
+        let spans = counts.into_iter().map(|count| {
+            let span = Span { first, count };
+            first += count;
+            span
+        });
+        Self { dim, centre: vec![0.0; dim], spans: spans.collect(), signs, codes, scales, exact }
+    }
+
+    /// A copy of what a snapshot keeps: the rows of `ordinals` alone, in that order. `owned` says which of them have rows.
+    pub fn to_keep(&self, ordinals: &RoaringBitmap, owned: &RoaringBitmap) -> ToKeep {
+        let mut keep = ToKeep { dim: self.dim, ..ToKeep::default() };
+        for ordinal in ordinals {
+            let range = if owned.contains(ordinal) { self.range(ordinal) } else { 0..0 };
+            keep.counts.push(range.len() as u32);
+            if range.is_empty() {
+                continue;
+            }
+            keep.signs.extend_from_slice(self.signs.rows(range.clone()));
+            keep.codes.extend_from_slice(self.codes.rows(range.clone()));
+            keep.exact.extend_from_slice(self.exact.rows(range.clone()));
+            keep.scales.extend(self.scales[range].iter().flat_map(|row| [row.scale, row.rest]));
+        }
+        keep
     }
 
     pub fn dim(&self) -> usize {
@@ -70,17 +102,16 @@ impl Rows {
     pub fn append(&mut self, ordinal: u32, unit_rows: &[f32]) {
         let first = self.len() as u32;
         for unit in unit_rows.chunks_exact(self.dim) {
-            push_signs(unit, &self.centre, &mut self.signs);
-            self.scales.push(push_codes(unit, &mut self.codes));
+            push_signs(unit, &self.centre, self.signs.tail_mut());
+            self.scales.push(push_codes(unit, self.codes.tail_mut()));
         }
-        self.exact.extend_from_slice(unit_rows);
+        self.exact.tail_mut().extend_from_slice(unit_rows);
         self.own(ordinal, Span { first, count: self.len() as u32 - first });
     }
 
     /// The f32 rows of `ordinal`, one after another.
     pub fn exact(&self, ordinal: u32) -> &[f32] {
-        let owned = self.range(ordinal);
-        &self.exact[owned.start * self.dim..owned.end * self.dim]
+        self.exact.rows(self.range(ordinal))
     }
 
     /// The largest exact cosine of the ordinal's rows with a unit query; `None` if it has no rows.
@@ -100,12 +131,14 @@ impl Rows {
         self.scales[row as usize]
     }
 
-    pub fn codes(&self) -> &[i8] {
-        &self.codes
+    /// Dot products of the query's codes with those of `rows`.
+    pub fn dot_codes(&self, query: &[i16], rows: &[u32], dots: &mut [i32]) {
+        self.codes.score(kernels().dot_codes_rows, query, rows, dots);
     }
 
-    pub fn signs(&self) -> &[u64] {
-        &self.signs
+    /// How many sign bits of each of `rows` differ from the query's.
+    pub fn sign_distances(&self, query: &[u64], rows: &[u32], distances: &mut [u32]) {
+        self.signs.score(kernels().sign_distance_rows, query, rows, distances);
     }
 
     /// The query's sign bits, taken as those of the rows are.
@@ -162,8 +195,8 @@ mod tests {
     #[test]
     fn rows_are_coded_as_they_are_appended() {
         let rows = two_owners();
-        assert_eq!(rows.codes(), [127, 0, 0, 127, -127, 0]);
-        assert_eq!(rows.signs(), [0b01, 0b10, 0b00]);
+        assert_eq!(rows.codes.rows(0..3), [127, 0, 0, 127, -127, 0]);
+        assert_eq!(rows.signs.rows(0..3), [0b01, 0b10, 0b00]);
         assert_eq!(rows.signs_of(&[0.6, 0.8]), [0b11]);
         assert_eq!((rows.count(5), rows.count(2), rows.count(9), rows.len()), (2, 1, 0, 3));
     }

@@ -3,7 +3,6 @@
 use roaring::RoaringBitmap;
 
 use super::best::{Best, Hit, best_of};
-use super::kernels::kernels;
 use super::limits::PREFETCH_ROWS;
 use super::rows::Rows;
 use super::unit::UnitQuery;
@@ -46,7 +45,7 @@ pub(super) fn codes(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, k:
     let (mut dots, mut bounds) = (Vec::new(), Vec::new());
     rows.walk(ordinals, |block| {
         dots.resize(block.rows().len(), 0);
-        (kernels().dot_codes_rows)(&query.codes.codes, rows.codes(), block.rows(), &mut dots);
+        rows.dot_codes(&query.codes.codes, block.rows(), &mut dots);
         bounds.clear();
         let scored = block.rows().iter().zip(&dots);
         bounds.extend(scored.map(|(&row, &dot)| bounds_of(rows, query, row, dot)));

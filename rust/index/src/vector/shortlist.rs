@@ -14,7 +14,6 @@
 use roaring::RoaringBitmap;
 
 use super::best::Hit;
-use super::kernels::kernels;
 use super::limits::EDGE_DEVIATIONS;
 use super::rows::Rows;
 use super::unit::UnitQuery;
@@ -92,7 +91,7 @@ fn walk_distances(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, mut 
     let mut distances = Vec::new();
     rows.walk(ordinals, |block| {
         distances.resize(block.rows().len(), 0);
-        (kernels().sign_distance_rows)(&signs, rows.signs(), block.rows(), &mut distances);
+        rows.sign_distances(&signs, block.rows(), &mut distances);
         block.for_each_owner(&distances, u32::min, &mut visit);
     });
 }

@@ -3,6 +3,7 @@
 use roaring::RoaringBitmap;
 
 use super::error::VectorError;
+use super::kept::{Kept, ToKeep};
 use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
 use super::rows::Rows;
 use super::unit::{UnitQuery, check_finite, normalise_row};
@@ -38,6 +39,17 @@ impl Vectors {
     pub fn with_centre(centre: &[f32]) -> Result<Self, VectorError> {
         check_finite(0, centre)?;
         Ok(Self { rows: Rows::about(centre.to_vec()), live: RoaringBitmap::new() })
+    }
+
+    /// The vectors that a snapshot kept, of the ordinals from 0 on.
+    pub(crate) fn kept(kept: Kept) -> Self {
+        let owned = kept.counts.iter().zip(0..).filter(|(count, _)| **count > 0).map(|(_, ordinal)| ordinal);
+        Self { live: owned.collect(), rows: Rows::kept(kept) }
+    }
+
+    /// A copy of what a snapshot keeps of `ordinals`, which are numbered anew from 0 on.
+    pub(crate) fn to_keep(&self, ordinals: &RoaringBitmap) -> ToKeep {
+        self.rows.to_keep(ordinals, &self.live)
     }
 
     /// Numbers in each vector.

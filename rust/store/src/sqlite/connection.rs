@@ -198,6 +198,9 @@ pub fn prepare_folder(folder: &Path) -> Result<(), StoreError> {
 }
 
 /// Makes it durable which files a folder holds. Windows does so by itself.
+///
+/// # Errors
+/// When the folder cannot be opened or synced.
 pub fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     // A path of one part has an empty parent.
     #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! Everything that is read from the record.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use memkura_model::{Action, Change, Context, Memory, MemoryId, Origin, Timestamp, exact_hash};
@@ -74,6 +75,16 @@ impl<'a> Reader<'a> {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
+    /// Whether no change after number `after` has been dropped from the log.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn has_changes_since(&self, after: i64) -> Result<bool, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT coalesce(min(number), 1) FROM change")?;
+        let oldest: i64 = statement.query_row([], |row| row.get(0))?;
+        Ok(oldest <= after + 1)
+    }
+
     /// The memory that change `number` was about, if this record has had that change.
     ///
     /// # Errors
@@ -95,6 +106,29 @@ impl<'a> Reader<'a> {
             Ok(Change { number: row.get(0)?, context: row.get(1)?, row: row.get(2)?, memory_id: parsed(row, 3)? })
         })?;
         Ok(changes.collect::<Result<_, _>>()?)
+    }
+
+    /// The rows of a context that changed after change number `after`.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn rows_changed(&self, context: &Context, after: i64) -> Result<BTreeSet<i64>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT row FROM change WHERE number > ?1 AND context = ?2")?;
+        let rows = statement.query_map([after, context.number], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The rows of a context among the newest `limit` changes of the record up to change number `until`.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn rows_changed_until(&self, context: &Context, until: i64, limit: usize) -> Result<BTreeSet<i64>, StoreError> {
+        let sql = "SELECT row FROM (SELECT row, context FROM change WHERE number <= ?1 ORDER BY number DESC LIMIT ?3) \
+             WHERE context = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([until, context.number, limit as i64], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// The context called `name`.

@@ -87,6 +87,16 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Drops all but the newest `kept` changes from the log. Whoever has not followed them must build its index again.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn trim_changes(&self, kept: i64) -> Result<(), StoreError> {
+        let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - ?1";
+        self.connection.prepare_cached(sql)?.execute([kept])?;
+        Ok(())
+    }
+
     /// Tells the indexes to look at a row again.
     pub(super) fn log(&self, context: i64, row: i64, id: MemoryId) -> Result<(), StoreError> {
         let mut statement =

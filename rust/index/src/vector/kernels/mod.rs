@@ -20,7 +20,7 @@ use super::limits::PREFETCH_ROWS;
 const LANES: usize = 32;
 
 /// Scores `rows` of a table (by row number) against a query, one into each place of the last slice.
-type ScoreRows<Q, T, S> = fn(&[Q], &[T], &[u32], &mut [S]);
+pub(super) type ScoreRows<Q, T, S> = fn(&[Q], &[T], &[u32], &mut [S]);
 
 /// The inner loops of one kind of CPU.
 pub(super) struct Kernels {

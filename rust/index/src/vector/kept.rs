@@ -1,0 +1,110 @@
+//! What a snapshot keeps of the vectors: sign bits, codes and f32, all ready made and mapped.
+//!
+//! The codes' file holds, one after another: the sign bits, the scales, the number of rows of each ordinal, the codes.
+//! Lengths follow from three numbers that the snapshot keeps beside it ([`Shape`]) and must add up to the files'.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::codes::{RowScale, sign_words};
+use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
+use super::table::Table;
+use crate::mapped::Mapped;
+
+/// How many vectors a snapshot keeps, of how many ordinals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Numbers in each vector.
+    pub dim: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Ordinals, those without a vector included.
+    pub ordinals: u64,
+}
+
+/// Vectors on their way into a snapshot.
+#[derive(Debug, Default)]
+pub struct ToKeep {
+    pub(super) dim: usize,
+    pub(super) signs: Vec<u64>,
+    pub(super) scales: Vec<f32>,
+    pub(super) counts: Vec<u32>,
+    pub(super) codes: Vec<i8>,
+    pub(super) exact: Vec<f32>,
+}
+
+/// Vectors out of a snapshot. The lengths of its parts agree.
+#[derive(Debug)]
+pub struct Kept {
+    pub(super) dim: usize,
+    pub(super) signs: Table<u64>,
+    pub(super) scales: Vec<RowScale>,
+    pub(super) counts: Vec<u32>,
+    pub(super) codes: Table<i8>,
+    pub(super) exact: Table<f32>,
+}
+
+impl ToKeep {
+    pub fn shape(&self) -> Shape {
+        Shape { dim: self.dim as u64, rows: self.scales.len() as u64 / 2, ordinals: self.counts.len() as u64 }
+    }
+
+    /// Writes everything but f32.
+    pub fn write_codes(&self, file: &mut impl Write) -> std::io::Result<()> {
+        file.write_all(bytemuck::cast_slice(&self.signs))?;
+        file.write_all(bytemuck::cast_slice(&self.scales))?;
+        file.write_all(bytemuck::cast_slice(&self.counts))?;
+        file.write_all(bytemuck::cast_slice(&self.codes))
+    }
+
+    /// Writes f32.
+    pub fn write_exact(&self, file: &mut impl Write) -> std::io::Result<()> {
+        file.write_all(bytemuck::cast_slice(&self.exact))
+    }
+}
+
+impl Shape {
+    /// The bytes of both files; `None` when no index can have this shape.
+    fn bytes(self) -> Option<(u64, u64)> {
+        if self.dim == 0
+            || self.dim > DIMENSIONS_MAX as u64
+            || self.ordinals > u64::from(ORDINAL_MAX)
+            || self.rows > u64::from(u32::MAX)
+        {
+            return None;
+        }
+        // Bounded as above, none of these sums comes near the end of a u64.
+        let words = sign_words(self.dim as usize) as u64;
+        let codes = self.rows * (8 * words + 8 + self.dim) + 4 * self.ordinals;
+        Some((codes, 4 * self.rows * self.dim))
+    }
+}
+
+impl Kept {
+    /// The vectors in these files; `None` when they are not of this shape.
+    pub fn new(codes: Mapped, exact: Mapped, shape: Shape) -> Option<Self> {
+        if shape.bytes()? != (codes.bytes().len() as u64, exact.bytes().len() as u64) {
+            return None;
+        }
+        let (dim, rows, ordinals) = (shape.dim as usize, shape.rows as usize, shape.ordinals as usize);
+        let (codes, exact, words) = (Arc::new(codes), Arc::new(exact), sign_words(dim));
+        let scales_at = 8 * words * rows;
+        let counts_at = scales_at + 8 * rows;
+        let counts = codes.numbers::<u32>(counts_at, ordinals)?.to_vec();
+        let counted: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+        if counted != shape.rows {
+            return None;
+        }
+        let scales = codes.numbers::<f32>(scales_at, 2 * rows)?.as_chunks::<2>().0.iter();
+        Some(Self {
+            dim,
+            signs: Table::mapped(&codes, 0, words, rows)?,
+            scales: scales.map(|[scale, rest]| RowScale { scale: *scale, rest: *rest }).collect(),
+            counts,
+            codes: Table::mapped(&codes, counts_at + 4 * ordinals, dim, rows)?,
+            exact: Table::mapped(&exact, 0, dim, rows)?,
+        })
+    }
+}
