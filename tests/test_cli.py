@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 import memkura
+from memkura import transfer
 from memkura.cli import main
-from memkura.cli.rows import _KNOWN
+from memkura.rows import _KNOWN
 from memkura.testing import FrozenClock, ToyEmbedder
 from memkura.visible import visible
 
@@ -313,6 +314,8 @@ def test_importing_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
         "unpinned": 0,
         "repaired": 0,
         "gone": 0,
+        "purged": [],
+        "left_out": 0,
         "contexts": ["ops"],
     }
     memories = json.loads(run("list", "--json").stdout)["memories"]
@@ -480,48 +483,20 @@ def test_interruption_after_the_commit_comes_too_late(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are in the store, so the command says so and exits 0."""
-    written = memkura.Engine._remember_drafts  # noqa: SLF001 - the moment after the commit
+    written = transfer._written  # noqa: SLF001 - the moment after the commit
 
-    def then_interrupted(*args: Any) -> Any:
-        remembered = written(*args)
+    def then_interrupted(*args: Any, **options: Any) -> Any:
+        taken = written(*args, **options)
         signal.raise_signal(signal.SIGINT)
-        return remembered
+        return taken
 
-    monkeypatch.setattr("memkura.engine.Engine._remember_drafts", then_interrupted)
+    monkeypatch.setattr("memkura.transfer._written", then_interrupted)
     before = signal.getsignal(signal.SIGINT)
     result = _ok(run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--json"))
     assert json.loads(result.stdout)["added"] == 1
     assert "every row is in the store" in result.stderr
     assert signal.getsignal(signal.SIGINT) is before
     assert json.loads(run("list", "--json").stdout)["total"] == 1
-
-
-def test_export_while_others_write_has_each_memory_once(
-    run: Run, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is forgotten or added between two pages moves no other memory past them or back."""
-    clock = FrozenClock()
-    with memkura.open(store_path, embedder=None, clock=clock) as engine:
-        rows = []
-        for at in range(12):
-            rows.append(engine.remember("ops", f"tea {at}"))
-            clock.advance(at % 2)  # two of each instant
-        monkeypatch.setattr("memkura.cli.transfer._PAGE", 3)
-        list_page = memkura.Engine.list
-        gone: list[str] = []
-
-        def while_another_writes(*args: Any, **options: Any) -> Any:
-            page = list_page(*args, **options)
-            if len(gone) < 3:
-                gone.append(rows[len(gone)])
-                engine.forget("ops", gone[-1])
-                engine.remember("ops", f"coffee {len(gone)}")
-            return page
-
-        monkeypatch.setattr("memkura.engine.Engine.list", while_another_writes)
-        exported = [json.loads(line)["memory_id"] for line in _ok(run("export")).stdout.splitlines()]
-    assert len(exported) == len(set(exported))
-    assert set(rows) <= {*exported, *gone}
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ impl Engine {
         self.seal_soon();
     }
 
-    fn write_draft(
+    pub(crate) fn write_draft(
         &self,
         writer: &Writer<'_>,
         draft: &Draft,
@@ -159,7 +159,7 @@ impl Engine {
         Ok(Receipt { duplicates, ..Receipt::of(&memory, old.is_none()) })
     }
 
-    fn drafted(&self, draft: &Draft, context: &Context, door: Door, now: Timestamp) -> Memory {
+    pub(crate) fn drafted(&self, draft: &Draft, context: &Context, door: Door, now: Timestamp) -> Memory {
         Memory {
             row: 0,
             memory_id: self.next_id(now),
@@ -408,7 +408,7 @@ fn supersede(
 }
 
 /// A draft whose texts every backend can hold, and what had to be mended.
-fn mended(mut draft: Draft) -> (Draft, Vec<String>) {
+pub(crate) fn mended(mut draft: Draft) -> (Draft, Vec<String>) {
     let warnings = mend([
         ("summary", Some(&mut draft.summary)),
         ("content", draft.content.as_mut()),

@@ -1,4 +1,4 @@
-"""Rows of an import file as drafts of memories."""
+"""Rows of a file: drafts of memories when it is somebody's, states of memories when it is one's own."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from memkura.errors import InvalidInput, MemkuraError, NotFound, UnknownField
+from memkura.errors import InvalidInput, MemkuraError, UnknownField
 from memkura.evaluation.cases import text_of
 from memkura.jsonl import to_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from memkura.engine import Engine
-
-Standing = Literal["new", "here", "gone"]
 
 _TEXT = {"summary", "content", "text", "title"}
 _KEPT = {
@@ -41,10 +37,14 @@ _IDS = ("id", "pid", "memory_id")
 # What an export says of a memory and the engine alone decides, or what names memories of the other store.
 _DROPPED = {
     "access_count",
+    "action",
     "created_at",
     "derived_from",
+    "door",
     "embedded",
     "last_seen",
+    "origin",
+    "replaced_at",
     "source_type",
     "status",
     "superseded_by",
@@ -53,48 +53,42 @@ _DROPPED = {
     "version",
 }
 _KNOWN = _TEXT | _KEPT | _TIMES | _DROPPED | {*_IDS, "context_id", "context"}
-_PLACE = re.compile(r"^\w*\[(\d+)\]\.?")
+_OUT_OF_USE = {"retired", "archived"}
+_PLACE = re.compile(r"^(?:items)?\[(\d+)\]\.?")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the file: its number, its memory id in the store it came from, and what to remember."""
+    """One row of the file: its number, its memory id in the store it came from, and what to remember."""
 
     number: int
     memory_id: str | None
     item: Mapping[str, Any]
 
-    def standing(self, engine: Engine) -> Standing:
-        """Whether the store holds this very memory (the file is its own export), held it once, or never did."""
-        if self.memory_id is None:
-            return "new"
-        context_id = self.item["context_id"]
-        try:
-            if engine.get(context_id, self.memory_id) is not None:
-                return "here"
-            engine.history(context_id, self.memory_id)
-        except (InvalidInput, NotFound):  # an id of another form, or of another store
-            return "new"
-        return "gone"
-
 
 class Rows:
-    """The rows of a file, all read and checked before any is kept.
+    """The rows of somebody's file, all read and checked before any is kept.
 
     Args:
-        objects: each line's number and object.
+        objects: each row's number and object.
         context_id: the context of rows that name none.
+        place: what the numbers count.
 
     Attributes:
         unpinned: rows that were pinned where they came from.
-        contexts: the names of the contexts that they go into, as the file has them.
+        left_out: memories that others had replaced there.
     """
 
-    def __init__(self, objects: Iterable[tuple[int, dict[str, Any]]], context_id: str | None) -> None:
+    def __init__(
+        self, objects: Iterable[tuple[int, dict[str, Any]]], context_id: str | None, place: str = "line"
+    ) -> None:
         self.unpinned = 0
+        self.left_out = 0
+        self._place = place
         self._copies: Counter[str] = Counter()
-        self._rows = [self._row(number, row, context_id) for number, row in objects]
-        self.contexts = list(dict.fromkeys(str(row.item["context_id"]) for row in self._rows))
+        # An earlier state of a memory tells nothing that is so.
+        found = (self._row(number, row, context_id) for number, row in objects if row.get("replaced_at") is None)
+        self._rows = [row for row in found if row is not None]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -102,27 +96,8 @@ class Rows:
     def __iter__(self) -> Iterator[Row]:
         return iter(self._rows)
 
-    @staticmethod
-    def with_line(error: MemkuraError, given: Sequence[Row]) -> MemkuraError:
-        """`error`, with the place in the batch that it names turned into the line of the file."""
-        field = error.field or ""
-        match = _PLACE.match(field)
-        if match is not None:
-            at, field = int(match[1]), field[match.end() :]
-        elif len(given) == 1:  # a batch of one has no places
-            at = 0
-        else:
-            return error
-        where = f"line {given[at].number}"
-        return type(error)(
-            error.message,
-            field=f"{where}, {field}" if field else where,
-            value=error.value,
-            advice=". ".join(part for part in (error.advice, "Nothing was imported") if part),
-        )
-
-    def _row(self, number: int, row: dict[str, Any], context_id: str | None) -> Row:
-        where = f"line {number}"
+    def _row(self, number: int, row: dict[str, Any], context_id: str | None) -> Row | None:
+        where = f"{self._place} {number}"
         unknown = sorted(row.keys() - _KNOWN)
         if unknown:
             raise UnknownField(
@@ -130,10 +105,13 @@ class Rows:
             )
         context = row.get("context_id", row.get("context", context_id))
         if not isinstance(context, str):
-            raise InvalidInput("names no context", field=where, advice="Give --context")
+            raise InvalidInput("names no context", field=where, advice="Name one for the rows that name none")
         twice = next((name for name in ("text", "title") if row.get("summary") is not None and row.get(name)), None)
         if twice is not None:
             raise InvalidInput(f"has a summary, so {twice} has no place", field=where, advice="Name it content")
+        if row.get("status") in _OUT_OF_USE:
+            self.left_out += 1
+            return None
         item: dict[str, Any] = {"context_id": context, **text_of(row, where)}
         item |= {name: row[name] for name in _KEPT if row.get(name) is not None}
         item |= {name: _time(row[name], f"{where}, {name}") for name in _TIMES if row.get(name) is not None}
@@ -162,6 +140,67 @@ class Rows:
             word = f"{line}#{self._copies[line]}"
         digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         item["idempotency_key"] = f"import:{digest}"
+
+
+class Own:
+    """The memories of an owner's file, each as it stood, its earlier states before it.
+
+    Args:
+        objects: each row's number and object.
+        place: what the numbers count.
+    """
+
+    unpinned = left_out = 0
+
+    def __init__(self, objects: Iterable[tuple[int, dict[str, Any]]], place: str = "line") -> None:
+        self._lives: list[list[Row]] = []
+        states: list[Row] = []
+        for number, row in objects:
+            for name in ("context_id", "memory_id"):
+                if not isinstance(row.get(name), str):
+                    raise InvalidInput(
+                        f"has no {name}",
+                        field=f"{place} {number}",
+                        advice="Only what export wrote can be taken as one's own; import it without claiming it",
+                    )
+            states.append(Row(number, row["memory_id"], row))
+            if row.get("replaced_at") is None:
+                self._lives.append(states)
+                states = []
+        if states:
+            raise InvalidInput(
+                "is an earlier state of a memory that is not there", field=f"{place} {states[-1].number}"
+            )
+
+    def __len__(self) -> int:
+        return len(self._lives)
+
+    def __iter__(self) -> Iterator[Row]:
+        """The present state of each memory."""
+        return (states[-1] for states in self._lives)
+
+    def states(self, wanted: Sequence[bool]) -> list[Row]:
+        """All states of the memories that are wanted."""
+        return [row for states, good in zip(self._lives, wanted, strict=True) if good for row in states]
+
+
+def located(error: MemkuraError, given: Sequence[Row], place: str) -> MemkuraError:
+    """`error`, with the place in the batch that it names turned into the place in the file."""
+    field = error.field or ""
+    match = _PLACE.match(field)
+    if match is not None:
+        at, field = int(match[1]), field[match.end() :]
+    elif len(given) == 1:  # a batch of one may have no places
+        at = 0
+    else:
+        return error
+    where = f"{place} {given[at].number}"
+    return type(error)(
+        error.message,
+        field=f"{where}, {field}" if field else where,
+        value=error.value,
+        advice=". ".join(part for part in (error.advice, "Nothing was imported") if part),
+    )
 
 
 def _time(text: object, where: str) -> datetime:
