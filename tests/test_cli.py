@@ -18,7 +18,7 @@ import memkura
 from memkura import transfer
 from memkura.cli import main
 from memkura.rows import _KNOWN
-from memkura.testing import FrozenClock, ToyEmbedder
+from memkura.testing import ToyEmbedder
 from memkura.visible import visible
 
 if TYPE_CHECKING:
@@ -497,6 +497,45 @@ def test_interruption_after_the_commit_comes_too_late(
     assert "every row is in the store" in result.stderr
     assert signal.getsignal(signal.SIGINT) is before
     assert json.loads(run("list", "--json").stdout)["total"] == 1
+
+
+@pytest.mark.parametrize("form", ["jsonl", "msgpack"])
+def test_own_export_comes_back_as_it_was(run: Run, tmp_path: Path, form: str) -> None:
+    """`--as-own` keeps ids, pins and trust, `--history` what was before; the formats go by the word or the ending."""
+    old = json.loads(_ok(run("remember", "Never touch PROD", "--pin", "--key", "prod", "--json")).stdout)["memory_id"]
+    _ok(run("remember", "Never ever touch PROD", "--pin", "--key", "prod"))
+    file = tmp_path / f"out.{form}"
+    assert "1 memories written" in _ok(run("export", "--history", "-o", str(file))).stdout
+    standard = _ok(run("export", "--history", "--format", form)).stdout_bytes
+    assert standard == file.read_bytes()
+    other = {"MEMKURA_STORE": str(tmp_path / "other.memkura")}
+    counts = _counts(run("import", str(file), "--as-own", "--json", env=other))
+    assert (counts["rows"], counts["added"], counts["unpinned"]) == (1, 1, 0)
+    shown = json.loads(_ok(run("show", old, "--history", "--json", env=other)).stdout)
+    assert [state["summary"] for state in shown["history"]] == ["Never touch PROD", "Never ever touch PROD"]
+    assert {state["trust_tier"] for state in shown["history"]} == {"trusted"}
+    assert _counts(run("import", str(file), "--as-own", "--json", env=other))["added"] == 0
+    _ok(run("forget", old, "--purge", env=other))
+    assert f"purged: {old}" in _ok(run("import", str(file), env=other)).stdout
+
+
+def test_bomb_is_one_line_and_exit_2(run: Run, store_path: Path, tmp_path: Path) -> None:
+    """INP-3: named by its place, in both formats, and archives and pickles by their kind."""
+    for name, content, said in [
+        ("a.jsonl", b"[" * 100_000, "line 1"),
+        ("a.msgpack", b"\x81\xa1a" * 100_000, "item 1"),
+        ("b.msgpack", b"\xdd\xff\xff\xff\xff", "item 1"),
+        ("a.zip", b"PK\x03\x04", "a zip archive"),
+        ("a.gz", b"\x1f\x8b\x08", "a gzip archive"),
+        ("a.pickle", b"\x80\x04\x95", "Nothing is ever unpickled"),
+    ]:
+        (tmp_path / name).write_bytes(content)
+        result = run("import", str(tmp_path / name))
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+        assert said in result.stderr
+        assert result.stderr.count("\n") == 1
+    with memkura.open(store_path, embedder=None) as engine:
+        assert engine.stats().memories == 0
 
 
 @pytest.mark.parametrize(

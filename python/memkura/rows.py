@@ -133,9 +133,9 @@ class Rows:
             if isinstance(metadata, dict):
                 item["metadata"] = {"import_id": given, **metadata}
             # The same id in another file, or beside another text, is another row.
-            word = to_line({"id": given, "summary": item["summary"], "content": item.get("content")})
+            word = _line({"id": given, "summary": item["summary"], "content": item.get("content")}, where)
         else:
-            line = to_line(dict(sorted(row.items())))
+            line = _line(dict(sorted(row.items())), where)
             self._copies[line] += 1
             word = f"{line}#{self._copies[line]}"
         digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -161,7 +161,7 @@ class Own:
                     raise InvalidInput(
                         f"has no {name}",
                         field=f"{place} {number}",
-                        advice="Only what export wrote can be taken as one's own; import it without claiming it",
+                        advice="Only what export wrote can be taken as one's own. Nothing was imported",
                     )
             states.append(Row(number, row["memory_id"], row))
             if row.get("replaced_at") is None:
@@ -201,6 +201,13 @@ def located(error: MemkuraError, given: Sequence[Row], place: str) -> MemkuraErr
         value=error.value,
         advice=". ".join(part for part in (error.advice, "Nothing was imported") if part),
     )
+
+
+def _line(row: Mapping[str, Any], where: str) -> str:
+    try:
+        return to_line(row)
+    except ValueError:  # msgpack has what JSON has not
+        raise InvalidInput("holds a number that is not finite", field=where, advice="Nothing was imported") from None
 
 
 def _time(text: object, where: str) -> datetime:

@@ -84,13 +84,13 @@ pub struct Kept {
 /// What became of a row: what was known of it before, and what was written.
 pub type Taken = (Standing, Receipt);
 
-/// What of an owner's file belongs together: the earlier states of a memory and its present one, each with its place.
+/// What of an owner's file belongs together: the earlier states of a memory and its present one, which has a place.
 struct Life {
     at: usize,
     context: Context,
     standing: Standing,
     tier: Tier,
-    earlier: Vec<(usize, Kept)>,
+    earlier: Vec<Kept>,
     present: Kept,
     embedding: Embedding,
 }
@@ -235,25 +235,25 @@ impl Engine {
         let taken = self.record.write(|writer| {
             let mut warnings = Vec::new();
             let mut lives = Vec::new();
-            let mut earlier: Vec<(usize, Kept)> = Vec::new();
+            let mut earlier: Vec<Kept> = Vec::new();
             for (at, (kept, embedding, mended)) in checked.into_iter().enumerate() {
-                check_order(earlier.last().map(|(_, before)| before), &kept).map_err(|invalid| invalid.in_item(at))?;
+                check_order(earlier.last(), &kept).map_err(|invalid| invalid.in_item(at))?;
                 if kept.replaced_at.is_some() {
-                    earlier.push((at, kept));
+                    earlier.push(kept);
                     continue;
                 }
                 warnings.push(mended);
                 let earlier = std::mem::take(&mut earlier);
                 lives.push(life(writer, at, earlier, kept, embedding, now)?);
             }
-            if let Some((at, _)) = earlier.last() {
-                return Err(alone().in_item(*at).into());
+            if !earlier.is_empty() {
+                return Err(alone().into());
             }
             sink_tiers(writer, &mut lives)?;
             let taken = lives.into_iter().zip(warnings).map(|(life, warnings)| {
                 let standing = life.standing;
                 let at = life.at;
-                let receipt = self.write_life(writer, life, again, now).map_err(|error| error.in_item(at))?;
+                let receipt = self.write_life(writer, &life, again, now).map_err(|error| error.in_item(at))?;
                 Ok::<_, EngineError>((standing, Receipt { warnings, ..receipt }))
             });
             taken.collect::<Result<Vec<_>, _>>()
@@ -262,9 +262,14 @@ impl Engine {
         Ok(taken)
     }
 
-    fn write_life(&self, writer: &Writer<'_>, life: Life, again: bool, now: Timestamp) -> Result<Receipt, EngineError> {
-        let mut memory = self.kept_memory(&life, &life.present, now);
-        memory.trust_tier = life.tier;
+    fn write_life(
+        &self,
+        writer: &Writer<'_>,
+        life: &Life,
+        again: bool,
+        now: Timestamp,
+    ) -> Result<Receipt, EngineError> {
+        let mut memory = Memory { trust_tier: life.tier, ..self.kept_memory(life, &life.present, now) };
         match life.standing {
             Standing::Here(id) => return Ok(untouched(id)),
             Standing::Forgotten(id) | Standing::Purged(id) if !again => return Ok(untouched(id)),
@@ -272,7 +277,6 @@ impl Engine {
         }
         trust::may_deliver(memory.delivery_mode, memory.trust_tier)?;
         see_key_free(writer, &life.context, &memory)?;
-        let Kept { action, door, .. } = life.present;
         if let Standing::Forgotten(id) = life.standing {
             // It has a history here, which goes on.
             let old = writer.by_id(&life.context, id)?.ok_or(EngineError::NotFound(id))?;
@@ -286,33 +290,15 @@ impl Engine {
             };
             writer.replace(&memory, Action::Update, Door::Python)?;
         } else {
-            let mut text: Option<(String, Option<String>, i64)> = None;
-            let mut states = Vec::new();
-            for kept in life.earlier.iter().map(|(_, kept)| kept).chain([&life.present]) {
-                // A text has the version at which it was first seen.
-                let since = match &text {
-                    Some((summary, content, since))
-                        if (summary, content) == (&kept.draft.summary, &kept.draft.content) =>
-                    {
-                        *since
-                    }
-                    _ => kept.version,
-                };
-                text = Some((kept.draft.summary.clone(), kept.draft.content.clone(), since));
-                states.push(since);
-            }
-            memory.text_version = states[states.len() - 1];
-            memory.row = writer.insert_as(&memory, action, door)?;
-            for ((_, kept), since) in life.earlier.iter().zip(states) {
+            let texts = text_versions(life);
+            memory.text_version = texts[life.earlier.len()];
+            memory.row = writer.insert_as(&memory, life.present.action, life.present.door)?;
+            for (kept, text_version) in life.earlier.iter().zip(texts) {
                 let Some(replaced_at) = kept.replaced_at else { continue };
-                let state = self.kept_memory(&life, kept, now);
                 let claimed = trust::claimed(kept.trust_tier, kept.source_type, &life.context);
-                let state = Memory {
-                    row: memory.row,
-                    trust_tier: claimed.min(sources_tier(writer, &life.context, &kept.draft.derived_from)?),
-                    text_version: since,
-                    ..state
-                };
+                let trust_tier = claimed.min(sources_tier(writer, &life.context, &kept.draft.derived_from)?);
+                let state = self.kept_memory(life, kept, now);
+                let state = Memory { row: memory.row, trust_tier, text_version, ..state };
                 writer.insert_revision(&state, kept.action, kept.door, replaced_at)?;
             }
         }
@@ -392,6 +378,22 @@ fn standing(
     Ok(found)
 }
 
+/// The version at which the text of each state was first seen, earlier ones first.
+fn text_versions(life: &Life) -> Vec<i64> {
+    let mut versions: Vec<i64> = Vec::new();
+    let mut before: Option<&Draft> = None;
+    for kept in life.earlier.iter().chain([&life.present]) {
+        let is_same = before.is_some_and(|before| same_text(before, &kept.draft));
+        versions.push(versions.last().filter(|_| is_same).map_or(kept.version, |version| *version));
+        before = Some(&kept.draft);
+    }
+    versions
+}
+
+fn same_text(one: &Draft, other: &Draft) -> bool {
+    one.summary == other.summary && one.content == other.content
+}
+
 /// The answer to a row that was not written.
 const fn untouched(memory_id: MemoryId) -> Receipt {
     Receipt { memory_id, created: false, version: 0, duplicates: Vec::new(), warnings: Vec::new(), embedded: false }
@@ -447,7 +449,7 @@ fn alone() -> Invalid {
 fn life(
     writer: &Writer<'_>,
     at: usize,
-    earlier: Vec<(usize, Kept)>,
+    earlier: Vec<Kept>,
     present: Kept,
     embedding: Embedding,
     now: Timestamp,

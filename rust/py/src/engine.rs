@@ -132,7 +132,7 @@ impl PyEngine {
     fn export(
         &self,
         py: Python<'_>,
-        sink: Py<PyAny>,
+        sink: Any<'_, '_>,
         context_id: Option<Any<'_, '_>>,
         filters: Option<Any<'_, '_>>,
         history: Any<'_, '_>,
@@ -141,6 +141,7 @@ impl PyEngine {
             let now = self.now(py)?;
             let context = context_id.map(|context| name(context, "context_id")).transpose()?;
             let (filter, history) = (filter(filters)?, truth(history, "history")?);
+            let sink = sink.clone().unbind();
             let mut raised = None;
             self.detached(py, |engine| {
                 engine.export(context.as_deref(), &filter, history, now, |piece| {

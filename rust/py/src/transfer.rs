@@ -18,6 +18,9 @@ pub type Standing = (&'static str, Option<String>);
 /// What was known of a row, and what was written.
 pub type Taken = (&'static str, PyReceipt);
 
+/// Rows as the engine takes them, and for each memory the fields whose text had to be mended.
+type Given<Row> = (Vec<Row>, Vec<Vec<String>>);
+
 /// Calls `sink` with the states as dictionaries, unless there are none.
 pub fn hand_over(py: Python<'_>, sink: &Py<PyAny>, piece: &[Leaving]) -> PyResult<()> {
     if piece.is_empty() {
@@ -64,7 +67,7 @@ pub fn drafts(
     drafts: &Bound<'_, PyAny>,
     embedded: Vec<Embedded<'_>>,
     ids: Vec<Option<String>>,
-) -> Result<(Vec<Drafted>, Vec<Vec<String>>), Fault> {
+) -> Result<Given<Drafted>, Fault> {
     let mut given = embedded.into_iter().zip(ids);
     let mut rows = Vec::new();
     let mut mended = Vec::new();
@@ -82,10 +85,7 @@ pub fn drafts(
 }
 
 /// States of an owner's file with their vectors; and for each memory the fields whose text had to be mended.
-pub fn states(
-    states: &Bound<'_, PyAny>,
-    embedded: Vec<Embedded<'_>>,
-) -> Result<(Vec<(Kept, Embedding)>, Vec<Vec<String>>), Fault> {
+pub fn states(states: &Bound<'_, PyAny>, embedded: Vec<Embedded<'_>>) -> Result<Given<(Kept, Embedding)>, Fault> {
     let mut embedded = embedded.into_iter();
     let mut rows = Vec::new();
     let mut mended = Vec::new();
