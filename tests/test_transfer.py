@@ -347,6 +347,8 @@ BROKEN: dict[str, dict[str, Any]] = {
         "number": '{"text": "tea", "metadata": {"a": ' + "1" * 5000 + "}}",
         "field": {"text": "tea", "colour": "green"},
         "vector": {"text": "tea", "embedding": [0.0, 0.0]},
+        "half a character in a context": '{"text": "tea", "context": "\\ud800"}',
+        "half a character in a tag": '{"text": "tea", "tags": ["\\ud800"]}',
     },
     "msgpack": {
         "no map": b"\x07",
@@ -685,6 +687,14 @@ def test_handle_takes_nothing_for_others(engine: Engine, tmp_path: Path) -> None
         ann.import_file(_write(tmp_path / "rows.jsonl", [{"text": "a"}, {"text": "b", "context": "ben"}]))
     assert engine.contexts() == []
     assert ann.import_file(_write(tmp_path / "rows.jsonl", [{"text": "a"}])).contexts == ("ann",)
+
+
+def test_odd_fields_of_strangers_are_taken_as_they_are(engine: Engine, tmp_path: Path) -> None:
+    """An id with half a character, and a status that is a list, say nothing to us."""
+    rows = ['{"text": "a", "memory_id": "\\ud800"}', {"text": "b", "status": ["open"]}]
+    with pytest.raises(errors.InvalidInput, match=r"^line 1, metadata.import_id"):
+        engine.import_file(_write(tmp_path / "rows.jsonl", rows), context_id="c")
+    assert engine.import_file(_write(tmp_path / "rows.jsonl", rows[1:]), context_id="c").added == 1
 
 
 def test_repaired_text_is_warned_of(engine: Engine, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from memkura import arguments
 from memkura.errors import InvalidInput, MemkuraError, UnknownField
 from memkura.evaluation.cases import text_of
 from memkura.jsonl import to_line
@@ -106,10 +107,11 @@ class Rows:
         context = row.get("context_id", row.get("context", context_id))
         if not isinstance(context, str):
             raise InvalidInput("names no context", field=where, advice="Name one for the rows that name none")
+        arguments.text(context, f"{where}, context_id")
         twice = next((name for name in ("text", "title") if row.get("summary") is not None and row.get(name)), None)
         if twice is not None:
             raise InvalidInput(f"has a summary, so {twice} has no place", field=where, advice="Name it content")
-        if row.get("status") in _OUT_OF_USE:
+        if isinstance(row.get("status"), str) and row["status"] in _OUT_OF_USE:
             self.left_out += 1
             return None
         item: dict[str, Any] = {"context_id": context, **text_of(row, where)}
@@ -163,6 +165,7 @@ class Own:
                         field=f"{place} {number}",
                         advice="Only what export wrote can be taken as one's own. Nothing was imported",
                     )
+            arguments.text(row["context_id"], f"{place} {number}, context_id")
             states.append(Row(number, row["memory_id"], row))
             if row.get("replaced_at") is None:
                 self._lives.append(states)

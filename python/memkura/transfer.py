@@ -157,7 +157,8 @@ def import_file(
 
 
 def _named(row: Row) -> tuple[str, str | None, str | None]:
-    return row.item["context_id"], row.memory_id, row.item.get("idempotency_key")
+    memory_id = row.memory_id if row.memory_id and row.memory_id.isascii() else None  # no other is one of ours
+    return row.item["context_id"], memory_id, row.item.get("idempotency_key")
 
 
 def _remember(
@@ -169,7 +170,7 @@ def _remember(
 ) -> list[tuple[str, _core.Receipt]]:
     items = [row.item for row in given]
     vectors = embed(items, _core.check_drafts, progress)
-    return _written(bound.core.import_drafts, _drafts(items), vectors, [row.memory_id for row in given], again=again)
+    return _written(bound.core.import_drafts, _drafts(items), vectors, [_named(row)[1] for row in given], again=again)
 
 
 def _adopt(

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use memkura_index::tokens::ANALYSER_VERSION;
-use memkura_index::{IndexError, Partition, Sealed};
+use memkura_index::{Checksums, IndexError, Partition, Sealed};
 use memkura_model::Context;
 use memkura_store::{StoreError, patiently};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const SEAL_FRESH_MIN: usize = 4_096;
 /// A fresh part this large beside the sealed one is sealed with it: rewriting then costs a constant factor in all.
 const SEAL_FRESH_SHARE: usize = 4;
 /// Changes when the layout of the folder does.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 impl Engine {
     /// Notes that a partition has grown so large that sealing it pays.
@@ -119,11 +119,12 @@ impl Engine {
             let sealed = Sealed::write(None, documents)?;
             return Ok(write(&loaded.partition).take_sealed(sealed)?);
         };
-        let manifest = self.manifest(context)?;
+        let mut manifest = self.manifest(context)?;
         let name = format!("{:032x}", self.next_id(memkura_model::Timestamp(0)).0);
         let folder = root.join(&name);
         private_folder(&folder)?;
         let sealed = Sealed::write(Some(&folder), documents)?;
+        manifest["files"] = json!(Checksums::of(&folder)?.0);
         write_synced(&folder.join("manifest.json"), &manifest.to_string())?;
         make_private(&folder)?;
         write_synced(&root.join("CURRENT.new"), &name)?;
@@ -138,12 +139,13 @@ impl Engine {
     pub(crate) fn open_sealed(&self, context: &Context) -> Option<Sealed> {
         let root = self.folder_of(context)?;
         let folder = root.join(current(&root)?);
-        let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).ok()?).ok()?;
+        let mut manifest: Value = serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).ok()?).ok()?;
+        let files = serde_json::from_value(manifest.as_object_mut()?.remove("files")?).ok()?;
         let (change, memory_id) = (manifest["last_change"].as_i64()?, manifest["last_memory"].as_str()?);
         // An older copy of the record was put back: its rows may have the sealed rows' numbers and other texts.
         let known = self.record.read(|reader| Ok::<_, EngineError>(reader.change(change)?)).ok()??;
         let is_ours = known.to_string() == memory_id && manifest == self.manifest_at(context, change, memory_id);
-        is_ours.then(|| Sealed::open(&folder).ok()).flatten()
+        is_ours.then(|| Sealed::open(&folder, &Checksums(files)).ok()).flatten()
     }
 
     fn folder_of(&self, context: &Context) -> Option<PathBuf> {

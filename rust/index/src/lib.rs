@@ -24,4 +24,4 @@ pub mod vector;
 pub use error::IndexError;
 pub use partition::{ListOrder, OutOfOrder, Partition};
 pub use search::{Found, Query, Results};
-pub use text::{Sealed, SealedDocument, TermShare, ToSeal};
+pub use text::{Checksums, Sealed, SealedDocument, TermShare, ToSeal};

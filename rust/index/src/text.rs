@@ -5,11 +5,13 @@
 //! scores them with one set of statistics, taken from the live documents alone, so that where a document lies, and
 //! what was deleted before, changes no score (I3).
 
+mod checksums;
 mod fresh;
 mod postings;
 mod score;
 mod sealed;
 
+pub use checksums::Checksums;
 pub use postings::TextIndex;
 pub use score::{TermShare, TextScores};
 pub use sealed::{Sealed, SealedDocument, ToSeal};

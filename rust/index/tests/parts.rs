@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memkura_index::vector::UnitQuery;
-use memkura_index::{Found, Partition, Query, Sealed};
+use memkura_index::{Checksums, Found, Partition, Query, Sealed};
 use memkura_model::recall::{Curve, Fusion, Weights};
 use memkura_model::{DeliveryMode, Filter, Memory, MemoryId, Metadata, SourceType, Status, Tier, Timestamp};
 use proptest::prelude::*;
@@ -171,7 +171,8 @@ fn sealed_part_is_found_again() {
     (1..=200).for_each(|row| put(&mut grown, &memory(row, 1, &words(row), None, Status::Active), &words(row)));
     sealed(&grown, Some(folder.path()));
 
-    let sealed = Sealed::open(folder.path()).expect("the folder can be read");
+    let written = Checksums::of(folder.path()).expect("the folder can be read");
+    let sealed = Sealed::open(folder.path(), &written).expect("the folder can be read");
     let mut loaded = Partition::new(Some(DIMENSIONS), Some(sealed));
     (1..=200).for_each(|row| put(&mut loaded, &memory(row, 1, &words(row), None, Status::Active), &words(row)));
     loaded.loaded();
@@ -181,6 +182,32 @@ fn sealed_part_is_found_again() {
     }
 }
 
+/// A file that was cut off at any place, or is gone, is refused before anything reads it; so is a name that leads elsewhere.
+#[test]
+fn file_that_is_not_as_written_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut partition = Partition::new(None, None);
+    (1..=20).for_each(|row| put(&mut partition, &memory(row, 1, &[0], None, Status::Active), &[]));
+    sealed(&partition, Some(folder.path()));
+    let written = Checksums::of(folder.path()).expect("the folder can be read");
+    assert!(written.0.len() > 4);
+    for name in written.0.keys() {
+        let file = folder.path().join(name);
+        let whole = std::fs::read(&file).expect("a file");
+        for length in (0..whole.len()).rev().take(40).chain(0..whole.len().min(20)) {
+            std::fs::write(&file, &whole[..length]).expect("a write");
+            assert!(Sealed::open(folder.path(), &written).is_err(), "{name} of {length} bytes");
+        }
+        std::fs::remove_file(&file).expect("a file");
+        assert!(Sealed::open(folder.path(), &written).is_err(), "no {name}");
+        std::fs::write(&file, &whole).expect("a write");
+    }
+    assert!(Sealed::open(folder.path(), &written).is_ok());
+    let (name, expected) = written.0.iter().next().expect("a file");
+    let elsewhere = folder.path().join(name).display().to_string();
+    assert!(Sealed::open(folder.path(), &Checksums([(elsewhere, *expected)].into())).is_err());
+}
+
 /// A part sealed of nothing holds nothing, on disk as in memory.
 #[test]
 fn nothing_can_be_sealed() {
@@ -188,7 +215,8 @@ fn nothing_can_be_sealed() {
     let mut partition = Partition::new(None, None);
     partition.take_sealed(sealed(&partition, Some(folder.path()))).expect("memory can be read");
     assert!(search_text(&partition, "coffee").is_empty());
-    assert_eq!(Sealed::open(folder.path()).expect("the folder can be read").documents(), []);
+    let written = Checksums::of(folder.path()).expect("the folder can be read");
+    assert_eq!(Sealed::open(folder.path(), &written).expect("the folder can be read").documents(), []);
 }
 
 /// A context's words count for its own scores alone: nothing outside the partition enters them.

@@ -13,6 +13,7 @@ use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing,
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{DocSet, Index, InvertedIndexReader, SegmentReader, TERMINATED, TantivyDocument, Term};
 
+use super::Checksums;
 use crate::IndexError;
 
 /// What a sealed document was made from, and its length in tokens.
@@ -93,17 +94,13 @@ impl Sealed {
         Self::from_index(&writer.finalize()?)
     }
 
-    /// Opens the segment in `folder`, once its checksums have been found right.
+    /// Opens the segment in `folder`, once each file was found to be what `written` says.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
-    pub fn open(folder: &Path) -> Result<Self, IndexError> {
-        let index = Index::open_in_dir(folder)?;
-        let damaged = index.validate_checksum()?;
-        if !damaged.is_empty() {
-            return Err(IndexError::Sealed(format!("{} files are damaged", damaged.len())));
-        }
-        Self::from_index(&index)
+    /// When there is none, it is damaged, or it cannot be read.
+    pub fn open(folder: &Path, written: &Checksums) -> Result<Self, IndexError> {
+        written.check(folder)?;
+        Self::from_index(&Index::open_in_dir(folder)?)
     }
 
     fn from_index(index: &Index) -> Result<Self, IndexError> {

@@ -63,10 +63,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn told(database: &Path) -> (i64, i64, i64) {
     let connection = Connection::open(database).expect("a database");
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a number");
-    assert_eq!(
-        connection.query_row("PRAGMA quick_check", [], |row| row.get::<_, String>(0)).expect("a word"),
-        "ok"
-    );
+    assert_eq!(connection.query_row("PRAGMA quick_check", [], |row| row.get::<_, String>(0)).expect("a word"), "ok");
     let newer = number("SELECT count(*) FROM context WHERE name GLOB '* of later'");
     (number("PRAGMA user_version"), number("SELECT count(*) FROM context"), newer)
 }
