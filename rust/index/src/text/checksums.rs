@@ -26,8 +26,9 @@ impl Checksums {
             let name = entry.file_name().into_string();
             let name = name.map_err(|_| IndexError::Sealed("a file has a name that is no text".to_owned()))?;
             // A lock comes and goes.
-            if entry.file_type()?.is_file() && !name.ends_with(".lock") {
-                files.insert(name, checksum(&entry.path())?);
+            let path = entry.path();
+            if entry.file_type()?.is_file() && path.extension().is_none_or(|ending| ending != "lock") {
+                files.insert(name, checksum(&path)?);
             }
         }
         Ok(Self(files))
