@@ -660,6 +660,31 @@ def test_msgpack_is_asked_for_when_it_is_missing(
     engine.export(tmp_path / "a.jsonl")
 
 
+def test_file_is_bounded_as_a_whole(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of its rows are in memory at once, so they have a bound together too."""
+    file = _write(tmp_path / "rows.jsonl", [{"text": "tea"}])
+    monkeypatch.setattr("memkura.transfer.FILE_BYTES_MAX", file.stat().st_size - 1)
+    with pytest.raises(errors.LimitExceeded, match="path: has more than"):
+        engine.import_file(file, context_id="c")
+    monkeypatch.setattr("memkura.transfer.FILE_BYTES_MAX", file.stat().st_size)
+    assert engine.import_file(file, context_id="c").added == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes with a path")
+@EVERY_FORMAT
+def test_pipe_is_read_once(engine: Engine, tmp_path: Path, form: str) -> None:
+    """As `memkura import <(...)` hands one over."""
+    import os
+    import threading
+
+    content = _write(tmp_path / f"rows.{form}", [{"text": f"tea {at}"} for at in range(100)]).read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
+    writer.start()
+    assert engine.import_file(tmp_path / "pipe", context_id="c").added == 100
+    writer.join()
+
+
 @pytest.mark.parametrize("path", ["none.jsonl", "."])
 def test_file_that_cannot_be_read_is_said(engine: Engine, tmp_path: Path, path: str) -> None:
     """As an error of ours about the path."""

@@ -8,7 +8,7 @@ import re
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from memkura.errors import InvalidInput, LimitExceeded
 
@@ -42,15 +42,20 @@ def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
         LimitExceeded: a line is longer than ``LINE_BYTES_MAX``, or holds more than it may.
     """
     with Path(path).open("rb") as file:
-        number = 0
-        while line := file.readline(LINE_BYTES_MAX + 1):
-            number += 1
-            if len(line) > LINE_BYTES_MAX:
-                raise too_much("bytes", LINE_BYTES_MAX, f"line {number}")
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if line.strip():
-                yield number, _object(line, number)
+        yield from objects_in(file)
+
+
+def objects_in(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """As :func:`read_objects`, of an open file."""
+    number = 0
+    while line := file.readline(LINE_BYTES_MAX + 1):
+        number += 1
+        if len(line) > LINE_BYTES_MAX:
+            raise too_much("bytes", LINE_BYTES_MAX, f"line {number}")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield number, _object(line, number)
 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:

@@ -6,14 +6,12 @@ along before it is unpacked: it is whole, within bounds, and holds nothing but w
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from memkura.errors import InvalidInput
 from memkura.jsonl import DEPTH_MAX, HOLDERS_MAX, LINE_BYTES_MAX, VALUES_MAX, KeyTwice, plain, too_much, unique
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping
 
 # An item has the bounds of a line of JSON.
@@ -50,7 +48,7 @@ class _MoreNeeded(Exception):  # noqa: N818 - no error, a request
     """The item goes on after what was read."""
 
 
-def read_items(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def items_in(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each map in the file with its number, from 1.
 
     Raises:
@@ -58,29 +56,28 @@ def read_items(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
         LimitExceeded: an item is larger than it may be.
     """
     unpack = _unpacker()
-    with Path(path).open("rb") as file:
-        data, at, number = b"", 0, 0
+    data, at, number = b"", 0, 0
+    while True:
+        if at == len(data):
+            data, at = file.read(_PIECE_BYTES), 0
+            if not data:
+                return
+        number += 1
+        where = f"item {number}"
+        if not is_map(data[at]):
+            raise _refused("is not a map", where)
         while True:
-            if at == len(data):
-                data, at = file.read(_PIECE_BYTES), 0
-                if not data:
-                    return
-            number += 1
-            where = f"item {number}"
-            if not is_map(data[at]):
-                raise _refused("is not a map", where)
-            while True:
-                try:
-                    end = _end(data, at, where)
-                    break
-                except _MoreNeeded:
-                    # Twice as much each time: what is walked along again is never more than that.
-                    more = file.read(max(_PIECE_BYTES, len(data) - at))
-                    if not more:
-                        raise _refused("ends before its end", where) from None
-                    data, at = data[at:] + more, 0
-            yield number, unpack(data[at:end], where)
-            at = end
+            try:
+                end = _end(data, at, where)
+                break
+            except _MoreNeeded:
+                # Twice as much each time: what is walked along again is never more than that.
+                more = file.read(max(_PIECE_BYTES, len(data) - at))
+                if not more:
+                    raise _refused("ends before its end", where) from None
+                data, at = data[at:] + more, 0
+        yield number, unpack(data[at:end], where)
+        at = end
 
 
 def packer() -> Callable[[Mapping[str, Any]], bytes]:

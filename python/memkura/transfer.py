@@ -16,6 +16,7 @@ from memkura.rows import Own, Rows, located
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from io import BufferedReader
 
     from memkura.binding import Binding
     from memkura.rows import Row
@@ -40,6 +41,8 @@ _FOREIGN = {
     **{bytes([0x80, protocol]): ("a pickle", "Nothing is ever unpickled") for protocol in range(2, 6)},
 }
 _HEAD_BYTES = 512
+# All rows of a file are in memory before the first is written: a file is taken whole or not at all.
+FILE_BYTES_MAX = 1 << 30
 _TAR = (257, b"ustar")
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -132,12 +135,16 @@ def import_file(
     Returns:
         The report, and what was mended of the texts.
     """
-    chosen, objects = _read(Path(arguments.path(path)), _format(format))
-    place = _PLACES[chosen]
+    source = Path(arguments.path(path))
     try:
-        rows: Own | Rows = Own(objects, place) if as_own else Rows(objects, context_id, place)
+        # Opened once: what comes through a pipe cannot be read again.
+        with source.open("rb") as file:
+            chosen, objects = _read(source, file, _format(format))
+            place = _PLACES[chosen]
+            rows: Own | Rows = Own(objects, place) if as_own else Rows(objects, context_id, place)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        problem = f"cannot be read: {error.strerror or error}"
+        raise InvalidInput(problem, field="path", value=repr(str(source)), advice="Nothing was imported") from None
     given = list(rows)
     if is_alone:
         _see_alone(given, context_id, place)
@@ -245,13 +252,9 @@ def _see_alone(given: Iterable[Row], context_id: str | None, place: str) -> None
             )
 
 
-def _read(path: Path, given: str | None) -> tuple[str, Iterator[tuple[int, dict[str, Any]]]]:
+def _read(path: Path, file: BufferedReader, given: str | None) -> tuple[str, Iterator[tuple[int, dict[str, Any]]]]:
     """The file's format and its rows."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError as error:
-        raise _unreadable(path, error) from None
+    head = file.peek(_HEAD_BYTES)
     at, mark = _TAR
     found = next((said for sign, said in _FOREIGN.items() if head.startswith(sign)), None)
     if found is None and head[at:].startswith(mark):
@@ -261,12 +264,10 @@ def _read(path: Path, given: str | None) -> tuple[str, Iterator[tuple[int, dict[
         raise InvalidInput(
             f"{path.name} is {kind}, and no file of rows", field="path", advice=f"{advice}. Nothing was imported"
         )
+    if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
+        raise jsonl.too_much("bytes", FILE_BYTES_MAX, "path")
     chosen = given or _by_ending(path) or ("msgpack" if head and packed.is_map(head[0]) else "jsonl")
-    return chosen, (packed.read_items(path) if chosen == "msgpack" else jsonl.read_objects(path))
-
-
-def _unreadable(path: object, error: OSError) -> InvalidInput:
-    return InvalidInput(f"cannot be read: {error.strerror or error}", field="path", value=repr(os.fspath(path)))  # type: ignore[call-overload]
+    return chosen, (packed.items_in(file) if chosen == "msgpack" else jsonl.objects_in(file))
 
 
 def _format(given: object) -> str | None:
