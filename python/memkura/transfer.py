@@ -58,7 +58,7 @@ def export(
 ) -> ExportReport:
     """Writes rows to `target`; see :meth:`memkura.Engine.export`."""
     write = getattr(target, "write", None)
-    path = None if callable(write) else Path(arguments.path(target))
+    path = None if callable(write) else _path(target)
     chosen = _format(format) or _by_ending(path) or "jsonl"
     pack = packed.packer() if chosen == "msgpack" else _line
     counts = {"memories": 0, "superseded": 0, "revisions": 0}
@@ -135,7 +135,7 @@ def import_file(
     Returns:
         The report, and what was mended of the texts.
     """
-    source = Path(arguments.path(path))
+    source = _path(path)
     try:
         # Opened once: what comes through a pipe cannot be read again.
         with source.open("rb") as file:
@@ -268,6 +268,13 @@ def _read(path: Path, file: BufferedReader, given: str | None) -> tuple[str, Ite
         raise jsonl.too_much("bytes", FILE_BYTES_MAX, "path")
     chosen = given or _by_ending(path) or ("msgpack" if head and packed.is_map(head[0]) else "jsonl")
     return chosen, (packed.items_in(file) if chosen == "msgpack" else jsonl.objects_in(file))
+
+
+def _path(given: object) -> Path:
+    named = arguments.path(given)
+    if "\0" in named:
+        raise InvalidInput("holds U+0000", field="path", value=repr(named), advice="No file has such a name")
+    return Path(named)
 
 
 def _format(given: object) -> str | None:
