@@ -55,6 +55,8 @@ VERBS: dict[str, dict[str, Any]] = {
     "explain": {"context_id": "c", "query": "tea", "memory_id": ...},
     "create_context": {"context_id": "d"},
     "backup": {"destination": "backup"},
+    "export": {"path": "out.jsonl"},
+    "import_file": {"path": "rows.jsonl", "context_id": "c"},
     "context": {"context_id": "c"},
     "reindex": {},
     "stats": {},
@@ -101,6 +103,7 @@ def test_odd_value_is_taken_or_refused_by_name(
 ) -> None:
     """Nothing ends in an exception that is not ours; a switch takes a bool and a number a whole one, nothing else."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_text('{"text": "tea"}\n')
     with memkura.open(":memory:", embedder=ToyEmbedder()) as engine:
         for value in ODD:
             memory_id = engine.remember("c", "tea")

@@ -15,9 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 import memkura
+from memkura import transfer
 from memkura.cli import main
-from memkura.cli.rows import _KNOWN
-from memkura.testing import FrozenClock, ToyEmbedder
+from memkura.rows import _KNOWN
+from memkura.testing import ToyEmbedder
 from memkura.visible import visible
 
 if TYPE_CHECKING:
@@ -313,6 +314,8 @@ def test_importing_twice_adds_nothing(run: Run, tmp_path: Path) -> None:
         "unpinned": 0,
         "repaired": 0,
         "gone": 0,
+        "purged": [],
+        "left_out": 0,
         "contexts": ["ops"],
     }
     memories = json.loads(run("list", "--json").stdout)["memories"]
@@ -480,14 +483,14 @@ def test_interruption_after_the_commit_comes_too_late(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are in the store, so the command says so and exits 0."""
-    written = memkura.Engine._remember_drafts  # noqa: SLF001 - the moment after the commit
+    written = transfer._written  # noqa: SLF001 - the moment after the commit
 
-    def then_interrupted(*args: Any) -> Any:
-        remembered = written(*args)
+    def then_interrupted(*args: Any, **options: Any) -> Any:
+        taken = written(*args, **options)
         signal.raise_signal(signal.SIGINT)
-        return remembered
+        return taken
 
-    monkeypatch.setattr("memkura.engine.Engine._remember_drafts", then_interrupted)
+    monkeypatch.setattr("memkura.transfer._written", then_interrupted)
     before = signal.getsignal(signal.SIGINT)
     result = _ok(run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--json"))
     assert json.loads(result.stdout)["added"] == 1
@@ -496,32 +499,43 @@ def test_interruption_after_the_commit_comes_too_late(
     assert json.loads(run("list", "--json").stdout)["total"] == 1
 
 
-def test_export_while_others_write_has_each_memory_once(
-    run: Run, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is forgotten or added between two pages moves no other memory past them or back."""
-    clock = FrozenClock()
-    with memkura.open(store_path, embedder=None, clock=clock) as engine:
-        rows = []
-        for at in range(12):
-            rows.append(engine.remember("ops", f"tea {at}"))
-            clock.advance(at % 2)  # two of each instant
-        monkeypatch.setattr("memkura.cli.transfer._PAGE", 3)
-        list_page = memkura.Engine.list
-        gone: list[str] = []
+@pytest.mark.parametrize("form", ["jsonl", "msgpack"])
+def test_own_export_comes_back_as_it_was(run: Run, tmp_path: Path, form: str) -> None:
+    """`--as-own` keeps ids, pins and trust, `--history` what was before; the formats go by the word or the ending."""
+    old = json.loads(_ok(run("remember", "Never touch PROD", "--pin", "--key", "prod", "--json")).stdout)["memory_id"]
+    _ok(run("remember", "Never ever touch PROD", "--pin", "--key", "prod"))
+    file = tmp_path / f"out.{form}"
+    assert "1 memories written" in _ok(run("export", "--history", "-o", str(file))).stdout
+    standard = _ok(run("export", "--history", "--format", form)).stdout_bytes
+    assert standard == file.read_bytes()
+    other = {"MEMKURA_STORE": str(tmp_path / "other.memkura")}
+    counts = _counts(run("import", str(file), "--as-own", "--json", env=other))
+    assert (counts["rows"], counts["added"], counts["unpinned"]) == (1, 1, 0)
+    shown = json.loads(_ok(run("show", old, "--history", "--json", env=other)).stdout)
+    assert [state["summary"] for state in shown["history"]] == ["Never touch PROD", "Never ever touch PROD"]
+    assert {state["trust_tier"] for state in shown["history"]} == {"trusted"}
+    assert _counts(run("import", str(file), "--as-own", "--json", env=other))["added"] == 0
+    _ok(run("forget", old, "--purge", env=other))
+    assert f"purged: {old}" in _ok(run("import", str(file), env=other)).stdout
 
-        def while_another_writes(*args: Any, **options: Any) -> Any:
-            page = list_page(*args, **options)
-            if len(gone) < 3:
-                gone.append(rows[len(gone)])
-                engine.forget("ops", gone[-1])
-                engine.remember("ops", f"coffee {len(gone)}")
-            return page
 
-        monkeypatch.setattr("memkura.engine.Engine.list", while_another_writes)
-        exported = [json.loads(line)["memory_id"] for line in _ok(run("export")).stdout.splitlines()]
-    assert len(exported) == len(set(exported))
-    assert set(rows) <= {*exported, *gone}
+def test_bomb_is_one_line_and_exit_2(run: Run, store_path: Path, tmp_path: Path) -> None:
+    """INP-3: named by its place, in both formats, and archives and pickles by their kind."""
+    for name, content, said in [
+        ("a.jsonl", b"[" * 100_000, "line 1"),
+        ("a.msgpack", b"\x81\xa1a" * 100_000, "item 1"),
+        ("b.msgpack", b"\xdd\xff\xff\xff\xff", "item 1"),
+        ("a.zip", b"PK\x03\x04", "a zip archive"),
+        ("a.gz", b"\x1f\x8b\x08", "a gzip archive"),
+        ("a.pickle", b"\x80\x04\x95", "Nothing is ever unpickled"),
+    ]:
+        (tmp_path / name).write_bytes(content)
+        result = run("import", str(tmp_path / name))
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+        assert said in result.stderr
+        assert result.stderr.count("\n") == 1
+    with memkura.open(store_path, embedder=None) as engine:
+        assert engine.stats().memories == 0
 
 
 @pytest.mark.parametrize(

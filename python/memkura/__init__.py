@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         UnknownField,
     )
     from memkura.hits import Hits
-    from memkura.records import EmbedderInfo, Health, ReindexReport, Remembered, Stats
+    from memkura.records import EmbedderInfo, ExportReport, Health, ImportReport, ReindexReport, Remembered, Stats
 
 _HOMES = {
     "_core": ("Hit", "Memory"),
@@ -90,7 +90,7 @@ _HOMES = {
         "UnknownField",
     ),
     "hits": ("Hits",),
-    "records": ("EmbedderInfo", "Health", "ReindexReport", "Remembered", "Stats"),
+    "records": ("EmbedderInfo", "ExportReport", "Health", "ImportReport", "ReindexReport", "Remembered", "Stats"),
 }
 _MODULES = ("aio", "embedders", "errors", "evaluation", "testing")
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -107,9 +107,11 @@ __all__ = [
     "EmbedderUnavailable",
     "EmptyQuery",
     "Engine",
+    "ExportReport",
     "Health",
     "Hit",
     "Hits",
+    "ImportReport",
     "InternalError",
     "InvalidFilter",
     "InvalidInput",

@@ -15,6 +15,7 @@ __all__ = [
     "Receipt",
     "build_info",
     "check_drafts",
+    "check_states",
     "embedding_text",
     "limits",
     "restore",
@@ -110,6 +111,27 @@ class Engine:
         first: int = 0,
         door: str = "python",
     ) -> list[Receipt]: ...
+    def export(
+        self,
+        sink: Callable[[builtins.list[dict[str, _Json]]], object],
+        *,
+        context_id: str | None,
+        filters: Mapping[str, _Json] | None,
+        history: bool,
+    ) -> None: ...
+    def standings(
+        self, rows: Sequence[tuple[str, str | None, str | None]]
+    ) -> builtins.list[tuple[str, str | None]]: ...
+    def import_drafts(
+        self,
+        drafts: Sequence[Mapping[str, _Json]],
+        embedded: Sequence[_Embedded],
+        ids: Sequence[str | None],
+        again: bool,
+    ) -> builtins.list[tuple[str, Receipt]]: ...
+    def adopt(
+        self, states: Sequence[Mapping[str, _Json]], embedded: Sequence[_Embedded], again: bool
+    ) -> builtins.list[tuple[str, Receipt]]: ...
     @overload
     def update(
         self,
@@ -221,6 +243,7 @@ def build_info() -> dict[str, str]: ...
 def limits() -> dict[str, int]: ...
 def restore(backup: str, path: str) -> None: ...
 def check_drafts(drafts: Sequence[Mapping[str, _Json]]) -> None: ...
+def check_states(states: Sequence[Mapping[str, _Json]]) -> None: ...
 def embedding_text(summary: str, content: str | None) -> str: ...
 def split_for_embedding(text: str) -> list[str]: ...
 def vector_problem(vector: object, dim: int) -> str | None: ...

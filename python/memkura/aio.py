@@ -110,6 +110,8 @@ class AsyncEngine:
     maintain = _awaited(sync.Engine.maintain)
     compact = _awaited(sync.Engine.compact)
     backup = _awaited(sync.Engine.backup)
+    export = _awaited(sync.Engine.export)
+    import_file = _awaited(sync.Engine.import_file)
     verify = _awaited(sync.Engine.verify)
     doctor = _awaited(sync.Engine.doctor)
     stats = _awaited(sync.Engine.stats)
@@ -168,6 +170,8 @@ class AsyncContext:
     history = _awaited_here(Context.history)
     recall = _awaited_here(Context.recall)
     explain = _awaited_here(Context.explain)
+    export = _awaited_here(Context.export)
+    import_file = _awaited_here(Context.import_file)
     stats = _awaited_here(Context.stats)
 
     def __repr__(self) -> str:

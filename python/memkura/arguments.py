@@ -64,6 +64,13 @@ def items(value: object, field: str) -> Iterator[Any]:
     return iter(value)
 
 
+def truth(value: object, field: str) -> bool:
+    """`value`, a switch."""
+    if not isinstance(value, bool):
+        raise _refused("is not True or False", field, value, "Give True or False")
+    return value
+
+
 def hook(value: object, field: str, call: str) -> None:
     """Refuses what is neither ``None`` nor callable; `call` is how it would be called."""
     if value is not None and not callable(value):

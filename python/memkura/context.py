@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from memkura import arguments
 from memkura.engine import Engine
@@ -13,10 +13,11 @@ from memkura.errors import InvalidInput
 
 if TYPE_CHECKING:
     import builtins
+    import os
     from collections.abc import Callable, Iterable
 
-    from memkura.engine import Progress
-    from memkura.records import Remembered
+    from memkura.engine import Filters, Progress
+    from memkura.records import ExportReport, ImportReport, Remembered
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -59,6 +60,37 @@ class Context:
     recall = _here(Engine.recall)
     explain = _here(Engine.explain)
     stats = _here(Engine.stats)
+
+    def export(
+        self,
+        path: str | os.PathLike[str] | IO[bytes],
+        *,
+        filters: Filters | None = None,
+        history: bool = False,
+        format: Literal["jsonl", "msgpack"] | None = None,
+    ) -> ExportReport:
+        """As :meth:`memkura.Engine.export`, of this context alone."""
+        return self.engine.export(path, context_id=self.context_id, filters=filters, history=history, format=format)
+
+    def import_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        as_own: bool = False,
+        again: bool = False,
+        format: Literal["jsonl", "msgpack"] | None = None,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """As :meth:`memkura.Engine.import_file`, into this context. A row that names another one is refused."""
+        return self.engine._import(  # noqa: SLF001 - one verb, one package
+            path,
+            is_alone=True,
+            context_id=self.context_id,
+            as_own=as_own,
+            again=again,
+            format=format,
+            progress=progress,
+        )
 
     def remember_many(
         self, items: Iterable[Mapping[str, Any]], *, progress: Progress | None = None, batch_size: int = 512

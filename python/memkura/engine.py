@@ -7,13 +7,13 @@ import itertools
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from memkura import _core, arguments, forking, reindexing
 from memkura.binding import Binding
 from memkura.errors import EmbedderFailed, InvalidInput, LimitExceeded, TextRepaired
 from memkura.hits import Hits
-from memkura.records import EmbedderInfo, Health, ReindexReport, Remembered, Stats
+from memkura.records import EmbedderInfo, ExportReport, Health, ImportReport, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
 from memkura.vectors import Embedded
 
@@ -285,13 +285,15 @@ class Engine:
         receipts = self._core.remember_many(_drafts(items), vectors, first=first, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
-    def _embedded(self, items: Sequence[Mapping[str, Any]], progress: Progress) -> builtins.list[Embedded]:
+    def _embed(
+        self, items: Sequence[Mapping[str, Any]], check: Callable[[Any], None], progress: Progress
+    ) -> builtins.list[Embedded]:
         """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time.
 
         Nothing is embedded when one of the items cannot be kept.
         """
         _check_items(items, 0)
-        _core.check_drafts(_drafts(items))
+        check(_drafts(items))
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
             vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
@@ -688,6 +690,121 @@ class Engine:
             StorageFull: there is no room for it.
         """
         self._core.back_up(arguments.path(destination, "destination"))
+
+    def export(
+        self,
+        path: str | os.PathLike[str] | IO[bytes],
+        *,
+        context_id: str | None = None,
+        filters: Filters | None = None,
+        history: bool = False,
+        format: Literal["jsonl", "msgpack"] | None = None,
+    ) -> ExportReport:
+        """Writes memories into a file of rows, all as they are at one moment, while others go on writing.
+
+        A row has every field of its memory, with where it came from and how far it is trusted. Memories that others
+        replaced are there too; what was forgotten or has expired is not. The file is for its owner alone (0600), and
+        there when it is complete; vectors are made again where it is imported.
+
+        Args:
+            path: the file, which is replaced; or a binary stream.
+            context_id: one context; all by default.
+            filters: which memories; all by default.
+            history: write the earlier states of each memory too, before it.
+            format: by the ending of the path, or ``"jsonl"``.
+
+        Returns:
+            Counts of what was written.
+
+        Raises:
+            InvalidInput: an argument cannot be taken; msgpack needs ``memkura[msgpack]``.
+            StoreError: the file cannot be written.
+            StorageFull: there is no room for it.
+
+        Example:
+            >>> import io, memkura
+            >>> with memkura.open(":memory:", embedder=None) as engine:
+            ...     _ = engine.remember("ops", "Deploys go out on Tuesday")
+            ...     engine.export(io.BytesIO()).memories
+            1
+        """
+        from memkura import transfer
+
+        return transfer.export(self._core, path, context_id=context_id, filters=filters, history=history, format=format)
+
+    def import_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        context_id: str | None = None,
+        as_own: bool = False,
+        again: bool = False,
+        format: Literal["jsonl", "msgpack"] | None = None,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Takes in the rows of a file, whole or not at all. What is here already adds nothing.
+
+        A row is one that :meth:`export` wrote, or has ``text`` (and ``title``) or ``summary``, and perhaps an ``id``.
+        What comes in is external, unpinned, and new here: no row claims otherwise.
+
+        Args:
+            path: the file.
+            context_id: the context of rows that name none.
+            as_own: the file is your own export, unchanged since: its rows keep their ids, times, links, pins and trust.
+                Whoever wrote the file is believed, so never say it of a file that others could write to.
+            again: bring rows back that were forgotten or purged here.
+            format: by the ending of the path, or by what is in the file.
+            progress: called with how many rows are embedded and how many there are.
+
+        Returns:
+            Counts of what became of the rows, and the ids of those that were purged here.
+
+        Raises:
+            InvalidInput: a row cannot be taken; the field names its line or item, and nothing was added.
+            KeyTaken: a row would change a trusted memory; nothing was added.
+
+        Example:
+            >>> import memkura, pathlib
+            >>> _ = pathlib.Path("rows.jsonl").write_text('{"text": "Deploys go out on Tuesday"}')
+            >>> with memkura.open(":memory:", embedder=None) as engine:
+            ...     (engine.import_file("rows.jsonl", context_id="ops").added, engine.list("ops")[0].trust_tier)
+            (1, 'external')
+        """
+        return self._import(
+            path,
+            is_alone=False,
+            context_id=context_id,
+            as_own=as_own,
+            again=again,
+            format=format,
+            progress=progress,
+        )
+
+    def _import(
+        self,
+        path: object,
+        *,
+        is_alone: bool,
+        context_id: str | None,
+        as_own: bool,
+        again: bool,
+        format: str | None,
+        progress: Progress | None,
+    ) -> ImportReport:
+        from memkura import transfer
+
+        arguments.hook(progress, "progress", _PROGRESS)
+        return transfer.import_file(
+            self._bound,
+            path,
+            context_id=None if context_id is None else arguments.text(context_id, "context_id"),
+            is_alone=is_alone,
+            as_own=arguments.truth(as_own, "as_own"),
+            again=arguments.truth(again, "again"),
+            format=format,
+            progress=progress or (lambda _done, _total: None),
+            embed=self._embed,
+        )
 
     def verify(self) -> builtins.list[str]:
         """What is wrong with the record, as far as its database can tell: nothing in a sound one. Reads all of it.

@@ -137,6 +137,58 @@ class ReindexReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export wrote.
+
+    Attributes:
+        memories: memories in the file.
+        superseded: those of them that others replaced.
+        revisions: earlier states of them.
+        format: ``"jsonl"`` or ``"msgpack"``.
+    """
+
+    memories: int
+    superseded: int
+    revisions: int
+    format: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as a plain dictionary, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What became of the rows of a file.
+
+    Attributes:
+        rows: memories in the file.
+        added: those that are new here.
+        known: those that were here already, or had been.
+        gone: those of the known ones that were forgotten or purged here, and stay so.
+        purged: ids of the purged ones among them.
+        left_out: those that were replaced where they came from, and so are not taken in.
+        unpinned: those that were pinned where they came from, and are not here.
+        repaired: those with characters that cannot be stored, which were mended.
+        contexts: the contexts that they went into, in the order of the file.
+    """
+
+    rows: int
+    added: int
+    known: int
+    gone: int
+    purged: tuple[str, ...]
+    left_out: int
+    unpinned: int
+    repaired: int
+    contexts: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as a plain dictionary, ready for JSON."""
+        return {**asdict(self), "purged": list(self.purged), "contexts": list(self.contexts)}
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """What a store (or one context of it) holds.
 

@@ -57,12 +57,12 @@ filters = click.option(
 )
 
 
-def open_store(path: str, embedder: str, *, create: bool = False, door: str = "python") -> Engine:
+def open_store(path: str, embedder: str, *, create: bool = False) -> Engine:
     """The engine on `path`."""
     from memkura.engine import Engine
 
     try:
-        return Engine(path, embedder, door=door, create=create)
+        return Engine(path, embedder, create=create)
     except NotAStore as error:
         if Path(path).exists():
             raise

@@ -1,111 +1,119 @@
-"""Commands that move memories in and out of JSONL files: import, export."""
+"""Commands that move memories in and out of files: import, export."""
 
 from __future__ import annotations
 
-import os
-import tempfile
+import sys
 import warnings
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from memkura.cli import exits, options, screen
 from memkura.cli.interrupts import Interrupts
-from memkura.errors import InvalidInput, KeyTaken, TextRepaired
-from memkura.jsonl import read_objects, to_line
+from memkura.errors import TextRepaired
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from memkura.records import ImportReport
 
-    from memkura.cli.rows import Row, Rows
-    from memkura.engine import Engine
-    from memkura.records import Remembered
-
-_PAGE = 1_000
+file_format = click.option(
+    "--format", "file_format", type=click.Choice(["jsonl", "msgpack"]), help="By the file's ending, or jsonl."
+)
 
 
 @click.command("import", epilog=exits.HELP)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--context", "context_id", metavar="NAME", envvar="MEMKURA_CONTEXT", help="For rows that name none.")
 @click.option("--again", is_flag=True, help="Bring rows back that were forgotten or purged here.")
+@click.option("--as-own", is_flag=True, help="FILE is your own export: keep ids, times, links, pins and trust.")
+@file_format
 @options.store
 @options.embedder
 @options.as_json
-def import_file(file: str, context_id: str | None, path: str, embedder: str, *, again: bool, as_json: bool) -> None:
-    """Remember every row of FILE, a JSONL file as export writes it, or with id and text.
+def import_file(
+    file: str,
+    context_id: str | None,
+    path: str,
+    embedder: str,
+    file_format: str | None,
+    *,
+    again: bool,
+    as_own: bool,
+    as_json: bool,
+) -> None:
+    """Remember every row of FILE, as export writes it, or JSONL with id and text.
 
     The file is taken whole or not at all. A row that was imported before adds nothing, and one that was forgotten or
-    purged since stays so, unless --again. What comes in this way is external, and pins are not taken over.
+    purged since stays so, unless --again. What comes in this way is external, and pins are not taken over, unless
+    --as-own says that nobody but you could write to FILE.
     """
-    from memkura.cli.rows import Rows
-
-    rows = Rows(read_objects(file), context_id)
     with (
         Interrupts() as interrupts,
-        options.open_store(path, embedder, create=True, door="import") as engine,
+        options.open_store(path, embedder, create=True) as engine,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", TextRepaired)  # counted below
-        standing = {row.number: row.standing(engine) for row in rows}
-        new = [row for row in rows if standing[row.number] == "new" or (again and standing[row.number] == "gone")]
-        items = [row.item for row in new]
-        bar = screen.Bar(f"importing {len(new):,}")
+        bar = screen.Bar("importing")
+
+        def progress(done: int, total: int | None) -> None:
+            bar(done, total)
+            if done == total:  # what follows is the write
+                interrupts.hold()
+
         try:
-            vectors = engine._embedded(items, bar)  # noqa: SLF001 - one batch, one package
-            interrupts.hold()
-            remembered = engine._remember_drafts(items, vectors)  # noqa: SLF001 - likewise
-        except (InvalidInput, KeyTaken) as error:
-            raise rows.with_line(error, new) from None
+            report = engine.import_file(
+                file,
+                context_id=context_id,
+                as_own=as_own,
+                again=again,
+                format=file_format,  # type: ignore[arg-type]
+                progress=progress,
+            )
         finally:
             bar.end()
-        gone = {
-            at for at, row in enumerate(new) if not remembered[at].created and _is_gone(engine, row, remembered[at])
-        }
-        if again and gone:
-            # The word by which such a row is known names the memory that is gone.
-            items = [{**items[at], "idempotency_key": None} for at in sorted(gone)]
-            back = engine._remember_drafts(items, [vectors[at] for at in sorted(gone)])  # noqa: SLF001 - likewise
-            remembered = [*(memory_id for at, memory_id in enumerate(remembered) if at not in gone), *back]
-            gone = set()
-        stay = len(gone) + (0 if again else sum(one == "gone" for one in standing.values()))
-        _tell(rows, remembered, stay, as_json=as_json)
+        _tell(report, as_json=as_json)
         if interrupts.came:
             screen.aside("the interruption came too late: every row is in the store")
 
 
-def _is_gone(engine: Engine, row: Row, memory_id: Remembered) -> bool:
-    """Whether the row was known, and its memory is in no read any more."""
-    return not memory_id.created and engine.get(row.item["context_id"], memory_id) is None
-
-
-def _tell(rows: Rows, remembered: Sequence[Remembered], gone: int, *, as_json: bool) -> None:
-    added = sum(memory_id.created for memory_id in remembered)
-    repaired = sum(bool(memory_id.warnings) for memory_id in remembered)
-    known = len(rows) - added
+def _tell(report: ImportReport, *, as_json: bool) -> None:
     if as_json:
-        counts = {"rows": len(rows), "added": added, "known": known, "unpinned": rows.unpinned, "repaired": repaired}
-        screen.say_json({**counts, "gone": gone, "contexts": rows.contexts})
+        screen.say_json(report.as_dict())
         return
-    into = f", into {options.listed(rows.contexts)}" if rows.contexts else ""
-    screen.say(f"{len(rows):,} rows: {added:,} added, {known:,} known already{into}")
-    if gone:
-        screen.say(f"{gone:,} of those known were forgotten or purged here, and stay so; --again brings them back")
-    if rows.unpinned:
-        screen.say(f"{rows.unpinned:,} were pinned where they came from; pin them here if you want that")
-    if repaired:
-        screen.say(f"{repaired:,} held characters that cannot be stored, and were mended")
+    into = f", into {options.listed(report.contexts)}" if report.contexts else ""
+    screen.say(f"{report.rows:,} rows: {report.added:,} added, {report.known:,} known already{into}")
+    if report.gone:
+        screen.say(
+            f"{report.gone:,} of those known were forgotten or purged here, and stay so; --again brings them back"
+        )
+    if report.purged:
+        screen.say(f"purged: {options.listed(report.purged)}")
+    if report.left_out:
+        screen.say(f"{report.left_out:,} were replaced where they came from, and were left out")
+    if report.unpinned:
+        screen.say(f"{report.unpinned:,} were pinned where they came from; pin them here if you want that")
+    if report.repaired:
+        screen.say(f"{report.repaired:,} held characters that cannot be stored, and were mended")
 
 
 @click.command(epilog=exits.HELP)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="A file, made readable for you alone.")
 @click.option("--all-contexts", is_flag=True, help="Every context.")
+@click.option("--history", is_flag=True, help="The earlier states of each memory too.")
+@file_format
 @options.filters
 @options.context_or_all
 @options.store
-def export(output: str | None, filters: str | None, context_id: str | None, path: str, *, all_contexts: bool) -> None:
-    """Write memories as JSONL, one a line, to standard output or a file."""
+def export(
+    output: str | None,
+    filters: str | None,
+    context_id: str | None,
+    path: str,
+    file_format: str | None,
+    *,
+    all_contexts: bool,
+    history: bool,
+) -> None:
+    """Write memories as rows, JSONL or msgpack, to standard output or a file."""
     if all_contexts:
         context_id = None  # which the environment may have named
     elif context_id is None:
@@ -113,42 +121,14 @@ def export(output: str | None, filters: str | None, context_id: str | None, path
     wanted = options.parsed(filters)
     with options.open_store(path, "none") as engine:
         if context_id is not None:
-            names = [options.known(engine, context_id)]
-        else:
-            names = [row["context_id"] for row in engine.contexts()]
-        memories = (memory for name in names for memory in _memories(engine, name, wanted))
-        if output is None:
-            for memory in memories:
-                click.echo(to_line(memory))
-            return
-        with _private_file(Path(output)) as file:
-            count = sum(1 for memory in memories if file.write(to_line(memory) + "\n"))
-    screen.say(f"{count:,} memories written to {output}")
-
-
-def _memories(engine: Engine, context_id: str, filters: Mapping[str, Any] | None) -> Iterator[dict[str, Any]]:
-    """Each memory once: a page begins at the instant at which the one before it ended, whatever happens before that."""
-    wanted = [filters] if filters else []
-    since: dict[str, Any] = {"exists": True}
-    instant, seen = None, 0  # of the last memory, and how many of that instant there were
-    while page := engine.list(context_id, filters={"and": [*wanted, {"created_at": since}]}, limit=_PAGE, offset=seen):
-        yield from (memory.as_dict() for memory in page)
-        last = page[-1].created_at
-        seen = sum(memory.created_at == last for memory in page) + (seen if last == instant else 0)
-        instant = last
-        since = {"gte": last}
-
-
-@contextmanager
-def _private_file(path: Path) -> Iterator[IO[str]]:
-    """A new file in the place of `path`, mode 0600, complete or not there at all."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+            options.known(engine, context_id)
+        target = sys.stdout.buffer if output is None else output
+        report = engine.export(
+            target,
+            context_id=context_id,
+            filters=wanted,
+            history=history,
+            format=file_format,  # type: ignore[arg-type]
+        )
+    if output is not None:
+        screen.say(f"{report.memories:,} memories written to {output}")

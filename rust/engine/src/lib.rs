@@ -32,6 +32,7 @@ mod reindex;
 mod remember;
 mod seal;
 mod stats;
+mod transfer;
 mod trust;
 mod update;
 
@@ -48,3 +49,4 @@ pub use recall::{Hit, Legs, Recall, Recalled};
 pub use reindex::{EmbedderStatus, ReindexProgress};
 pub use remember::{Embedding, Receipt};
 pub use stats::Stats;
+pub use transfer::{Drafted, Kept, Leaving, Named, Standing, Taken};

@@ -114,7 +114,7 @@ impl Engine {
         self.seal_soon();
     }
 
-    fn write_draft(
+    pub(crate) fn write_draft(
         &self,
         writer: &Writer<'_>,
         draft: &Draft,
@@ -155,7 +155,7 @@ impl Engine {
         Ok(Receipt { duplicates, ..Receipt::of(&memory, old.is_none()) })
     }
 
-    fn drafted(&self, draft: &Draft, context: &Context, door: Door, now: Timestamp) -> Memory {
+    pub(crate) fn drafted(&self, draft: &Draft, context: &Context, door: Door, now: Timestamp) -> Memory {
         Memory {
             row: 0,
             memory_id: self.next_id(now),

@@ -1,6 +1,6 @@
 //! The stamp: the one place that says how far a new memory can be trusted (I6).
 
-use memkura_model::{Context, DeliveryMode, Door, Invalid, MemoryId, Tier};
+use memkura_model::{Context, DeliveryMode, Door, Invalid, MemoryId, SourceType, Tier};
 use memkura_store::Reader;
 
 use crate::EngineError;
@@ -16,6 +16,12 @@ pub fn tier(reader: &Reader<'_>, context: &Context, door: Door, sources: &[Memor
         tier = tier.min(source.trust_tier);
     }
     Ok(tier)
+}
+
+/// The tier of a state that an owner's file claims for it, from `source` in `context`: never higher than either gives.
+#[must_use]
+pub fn claimed(claim: Tier, source: SourceType, context: &Context) -> Tier {
+    claim.min(source.tier()).min(context.origin.tier())
 }
 
 /// Checks that a memory of this tier may reach the agent in this way: what came from outside cannot pin itself.

@@ -29,6 +29,14 @@ impl Action {
             Self::Purge => "purge",
         }
     }
+
+    /// Reads [`Action::as_str`]; `None` on any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Remember, Self::Update, Self::Supersede, Self::Forget, Self::Purge]
+            .into_iter()
+            .find(|action| action.as_str() == text)
+    }
 }
 
 /// One entry of the log: after change `number`, look again at this memory.

@@ -125,6 +125,16 @@ pub enum Door {
 }
 
 impl Door {
+    /// The door that stamps this source type.
+    #[must_use]
+    pub const fn of(source: SourceType) -> Self {
+        match source {
+            SourceType::Manual => Self::Python,
+            SourceType::Import => Self::Import,
+            SourceType::Connector => Self::Connector,
+        }
+    }
+
     /// The origin of a context that a write through this door makes: a connector's own is never trusted.
     #[must_use]
     pub const fn origin_of_new_context(self) -> Origin {

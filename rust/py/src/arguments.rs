@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use memkura_engine::{Durability, Legs, ListOrder, Recall, RecordOptions, Selection};
+use memkura_engine::{Durability, Kept, Legs, ListOrder, Recall, RecordOptions, Selection};
 use memkura_model::filter::parse;
 use memkura_model::limits::{BATCH_MAX, BUSY_TIMEOUT_SECONDS_MAX};
 use memkura_model::recall::{Curve, Fusion, Weights};
 use memkura_model::{
-    DeliveryMode, Door, Draft, Filter, Invalid, InvalidKind, MemoryId, Metadata, Origin, Patch, repaired,
+    Action, DeliveryMode, Door, Draft, Filter, Invalid, InvalidKind, MemoryId, Metadata, Origin, Patch, SourceType,
+    Status, Tier, repaired,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::embedding;
 use crate::error::{Fault, guarded};
 use crate::values::{Use, instant, mended, name, object};
+use crate::{clock, embedding};
 
 type Any<'a, 'py> = &'a Bound<'py, PyAny>;
 
@@ -99,6 +100,69 @@ pub fn check_drafts(py: Python<'_>, drafts: &Bound<'_, PyAny>) -> PyResult<()> {
     guarded(py, || {
         for (at, fields) in drafts.try_iter()?.enumerate() {
             draft(&fields?).and_then(|(draft, _)| Ok(draft.check()?)).map_err(|fault| fault.in_item(at))?;
+        }
+        Ok(())
+    })
+}
+
+/// A state of a memory as an owner's file has it, and the fields whose text had to be mended.
+pub fn kept(fields: Any<'_, '_>) -> Result<(Kept, Vec<String>), Fault> {
+    let wrong = || Invalid::value("item", "is not a dict", fields.get_type(), "Give a dict of fields");
+    // The fields of a draft are what is left when the others are taken out.
+    let rest = fields.cast::<PyDict>().map_err(|_| wrong())?.copy()?;
+    let take = |field: &str| {
+        let value = rest.get_item(field)?.filter(|value| !value.is_none());
+        if rest.contains(field)? {
+            rest.del_item(field)?;
+        }
+        Ok::<_, Fault>(value)
+    };
+    let needed = |field: &str| {
+        let missing =
+            || Invalid::value(field, "is missing", "nothing", "Only what export wrote can be taken as one's own");
+        Ok::<_, Fault>(take(field)?.ok_or_else(missing)?)
+    };
+    let worded = |field: &str| name(&needed(field)?, field);
+    let unknown_word = |field: &str, word: &str| Invalid::value(field, "is not known", word, "Use what export wrote");
+    let whole = |field: &str, value: Any<'_, '_>| {
+        let whole = i64::try_from(count(value, field)?);
+        Ok::<_, Fault>(whole.map_err(|_| Invalid::value(field, "is larger than a count can be", value, "Give less"))?)
+    };
+    let (status, source, tier) = (worded("status")?, worded("source_type")?, worded("trust_tier")?);
+    let source_type = SourceType::parse(&source).ok_or_else(|| unknown_word("source_type", &source))?;
+    let action = take("action")?.map_or(Ok("remember".to_owned()), |value| name(&value, "action"))?;
+    let door = take("door")?.map_or(Ok(source.clone()), |value| name(&value, "door"))?;
+    let kept = Kept {
+        draft: Draft::default(),
+        origin: take("origin")?
+            .map(|value| Ok::<_, Fault>(Origin::parse(&name(&value, "origin")?)?))
+            .transpose()?
+            .unwrap_or_default(),
+        memory_id: id(&needed("memory_id")?, "memory_id")?,
+        status: Status::parse(&status).ok_or_else(|| unknown_word("status", &status))?,
+        source_type,
+        trust_tier: Tier::parse(&tier).ok_or_else(|| unknown_word("trust_tier", &tier))?,
+        superseded_by: take("superseded_by")?.map(|value| id(&value, "superseded_by")).transpose()?,
+        created_at: clock::from_python(&needed("created_at")?, "created_at")?,
+        updated_at: clock::from_python(&needed("updated_at")?, "updated_at")?,
+        last_seen: take("last_seen")?.map(|value| clock::from_python(&value, "last_seen")).transpose()?,
+        access_count: take("access_count")?.map_or(Ok(0), |value| whole("access_count", &value))?,
+        version: whole("version", &needed("version")?)?,
+        action: Action::parse(&action).ok_or_else(|| unknown_word("action", &action))?,
+        door: Door::of(SourceType::parse(&door).ok_or_else(|| unknown_word("door", &door))?),
+        replaced_at: take("replaced_at")?.map(|value| clock::from_python(&value, "replaced_at")).transpose()?,
+    };
+    take("embedded")?;
+    let (draft, warnings) = draft(&rest)?;
+    Ok((Kept { draft, ..kept }, warnings))
+}
+
+/// Refuses states that could not be kept, before their vectors are made.
+#[pyfunction]
+pub fn check_states(py: Python<'_>, states: &Bound<'_, PyAny>) -> PyResult<()> {
+    guarded(py, || {
+        for (at, fields) in states.try_iter()?.enumerate() {
+            kept(&fields?).and_then(|(kept, _)| Ok(kept.draft.check()?)).map_err(|fault| fault.in_item(at))?;
         }
         Ok(())
     })

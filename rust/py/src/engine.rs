@@ -1,5 +1,6 @@
 //! `memkura._core.Engine`: each method reads its arguments, lets go of the interpreter, calls one verb, converts the answer.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::embedding::Embedded;
 use crate::error::{Fault, guarded};
 use crate::memory::{PyHit, PyMemory, PyReceipt, explained, fields, plan};
 use crate::values::name;
-use crate::{clock, embedding};
+use crate::{clock, embedding, transfer};
 
 type Any<'a, 'py> = &'a Bound<'py, PyAny>;
 
@@ -125,6 +126,74 @@ impl PyEngine {
             warn(py, &mended.concat())?;
             let receipts = self.detached(py, |engine| engine.remember_many(batch, first, door, now))?;
             Ok(receipts.into_iter().zip(mended).map(|(receipt, warnings)| PyReceipt::new(receipt, warnings)).collect())
+        })
+    }
+
+    /// Gives `sink` the states of memories in lists, all of one moment.
+    #[pyo3(signature = (sink, *, context_id, filters, history))]
+    fn export(
+        &self,
+        py: Python<'_>,
+        sink: Any<'_, '_>,
+        context_id: Option<Any<'_, '_>>,
+        filters: Option<Any<'_, '_>>,
+        history: Any<'_, '_>,
+    ) -> PyResult<()> {
+        guarded(py, || {
+            let now = self.now(py)?;
+            let context = context_id.map(|context| name(context, "context_id")).transpose()?;
+            let (filter, history) = (filter(filters)?, truth(history, "history")?);
+            let sink = sink.clone().unbind();
+            let mut raised = None;
+            self.detached(py, |engine| {
+                engine.export(context.as_deref(), &filter, history, now, |piece| {
+                    raised = Python::attach(|py| transfer::hand_over(py, &sink, &piece)).err();
+                    if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+            })?;
+            Ok(raised.map_or(Ok(()), Err)?)
+        })
+    }
+
+    /// What is known of each context, id and idempotency word: `new`, `here`, `forgotten` or `purged`, and of which memory.
+    fn standings(&self, py: Python<'_>, rows: Vec<transfer::Named>) -> PyResult<Vec<transfer::Standing>> {
+        guarded(py, || {
+            let rows: Vec<_> = rows.into_iter().map(transfer::named).collect();
+            let standings = self.detached(py, |engine| engine.standings(&rows))?;
+            Ok(standings.into_iter().map(transfer::standing).collect())
+        })
+    }
+
+    fn import_drafts(
+        &self,
+        py: Python<'_>,
+        drafts: Any<'_, '_>,
+        embedded: Vec<Embedded<'_>>,
+        ids: Vec<Option<String>>,
+        again: Any<'_, '_>,
+    ) -> PyResult<Vec<transfer::Taken>> {
+        guarded(py, || {
+            let (now, again) = (self.now(py)?, truth(again, "again")?);
+            let (rows, mended) = transfer::drafts(drafts, embedded, ids)?;
+            warn(py, &mended.concat())?;
+            let taken = self.detached(py, |engine| engine.import(rows, again, now))?;
+            Ok(transfer::taken(taken, mended))
+        })
+    }
+
+    fn adopt(
+        &self,
+        py: Python<'_>,
+        states: Any<'_, '_>,
+        embedded: Vec<Embedded<'_>>,
+        again: Any<'_, '_>,
+    ) -> PyResult<Vec<transfer::Taken>> {
+        guarded(py, || {
+            let (now, again) = (self.now(py)?, truth(again, "again")?);
+            let (rows, mended) = transfer::states(states, embedded)?;
+            warn(py, &mended.concat())?;
+            let taken = self.detached(py, |engine| engine.adopt(rows, again, now))?;
+            Ok(transfer::taken(taken, mended))
         })
     }
 

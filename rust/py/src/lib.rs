@@ -9,4 +9,5 @@ mod engine;
 mod error;
 mod memory;
 mod module;
+mod transfer;
 mod values;

@@ -6,7 +6,7 @@ use memkura_engine::EngineError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arguments::check_drafts;
+use crate::arguments::{check_drafts, check_states};
 use crate::embedding::{embedding_text, split_for_embedding, vector_problem};
 use crate::engine::PyEngine;
 use crate::error::guarded;
@@ -50,6 +50,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(limits, module)?)?;
     module.add_function(wrap_pyfunction!(restore, module)?)?;
     module.add_function(wrap_pyfunction!(check_drafts, module)?)?;
+    module.add_function(wrap_pyfunction!(check_states, module)?)?;
     module.add_function(wrap_pyfunction!(embedding_text, module)?)?;
     module.add_function(wrap_pyfunction!(split_for_embedding, module)?)?;
     module.add_function(wrap_pyfunction!(vector_problem, module)?)?;

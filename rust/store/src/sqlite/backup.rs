@@ -58,7 +58,7 @@ fn check(source: &Path) -> Result<(), StoreError> {
     if mode == "wal" {
         return Err(refused("is the database of a store, which is not all of it; make a backup of that store"));
     }
-    if migrate::checked_version(&connection)? == 0 {
+    if migrate::checked_version(&connection, migrate::STEPS)? == 0 {
         return Err(refused("is empty"));
     }
     match problems(&connection)?.first() {

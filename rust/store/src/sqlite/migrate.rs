@@ -1,31 +1,48 @@
 //! Numbered, permanent steps of the schema. A released step is never edited.
+//!
+//! All steps that a store lacks are one transaction. Before the first of them a copy of the store is made beside the record,
+//! as whole and durable as a backup is, and it stays until they are committed. Whoever is killed on the way leaves the old
+//! store, which the next one brings to the newest version, or the new one with a copy, which the next one removes.
 
 use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::Path;
 
 use memkura_model::Timestamp;
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::connection::{Options, Place, connect, is_out_of_room, sync_folder};
 use super::guard::Header;
+use super::log::beside;
 use crate::StoreError;
 
 /// Marks our databases in SQLite's header: "mkur".
 const APPLICATION_ID: i64 = 0x6d6b_7572;
 
-const STEPS: &[&str] = &[include_str!("schema/0001_record.sql")];
+/// Steps of a schema, the first one first; a store's version is how many of them it has.
+pub type Steps = &'static [&'static str];
+
+/// The steps of this build.
+pub const STEPS: Steps = &[include_str!("schema/0001_record.sql")];
+
+/// What follows the record's name in that of the copy, and of a copy that is not complete yet.
+const COPY: &str = ".old";
+const INCOMPLETE: &str = ".old.new";
 
 /// Refuses a file of another program, or of a newer release, by its header alone: nothing is touched.
-pub fn refuse_foreign(header: Header) -> Result<(), StoreError> {
+pub fn refuse_foreign(header: Header, steps: Steps) -> Result<(), StoreError> {
     let Header { application_id, user_version, .. } = header;
     // A database that somebody has just begun to make says neither.
     match application_id {
         0 => Ok(()),
-        ours if i64::from(ours) == APPLICATION_ID => refuse_unknown(i64::from(user_version)),
+        ours if i64::from(ours) == APPLICATION_ID => refuse_unknown(i64::from(user_version), steps),
         other => Err(not_ours(i64::from(other))),
     }
 }
 
-fn refuse_unknown(found: i64) -> Result<(), StoreError> {
-    let known = STEPS.len() as i64;
+fn refuse_unknown(found: i64, steps: Steps) -> Result<(), StoreError> {
+    let known = steps.len() as i64;
     match found {
         ..0 => Err(StoreError::NotAStore(format!("the database has schema version {found}, which no release makes"))),
         _ if found > known => Err(StoreError::SchemaTooNew { found, known }),
@@ -37,16 +54,29 @@ fn not_ours(application: i64) -> StoreError {
     StoreError::NotAStore(format!("the database has application id {application}, not memkura's"))
 }
 
-/// Brings the schema to the newest version. Writes nothing when it is there already.
-pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreError> {
-    let known = STEPS.len() as i64;
-    if see_ours(connection)? == known {
+/// Brings the schema of the record at `place` to the newest version. Writes nothing when it is there already.
+pub fn migrate(
+    connection: &mut Connection,
+    place: &Place,
+    options: &Options,
+    steps: Steps,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let known = steps.len() as i64;
+    if see_ours(connection, steps)? == known {
+        remove_copies(place);
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it while we waited for the lock.
-    let found = checked_version(&transaction)?;
-    for step in &STEPS[found as usize..] {
+    let found = checked_version(&transaction, steps)?;
+    if (1..known).contains(&found)
+        && let Place::File(record) = place
+    {
+        // From now on nobody else writes, so that the copy lacks nothing.
+        keep_copy(record, options)?;
+    }
+    for step in &steps[found as usize..] {
         transaction.execute_batch(step)?;
     }
     if found == 0 {
@@ -57,22 +87,67 @@ pub fn migrate(connection: &mut Connection, now: Timestamp) -> Result<(), StoreE
     }
     transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
+    if found > 0 {
+        remove_copies(place);
+    }
     Ok(())
 }
 
 /// Refuses a database that is not ours, as [`checked_version`] does, in one read transaction: another process may be making
 /// the store at this moment.
-pub fn see_ours(connection: &mut Connection) -> Result<i64, StoreError> {
-    checked_version(&*connection.transaction()?)
+pub fn see_ours(connection: &mut Connection, steps: Steps) -> Result<i64, StoreError> {
+    checked_version(&*connection.transaction()?, steps)
+}
+
+/// Puts a copy of the record, whole, durable and for its owner alone, beside it. One that is there already is of a
+/// migration that was cut short, and stays until this one takes its place: the record has been written to since, or has been
+/// damaged.
+fn keep_copy(record: &Path, options: &Options) -> Result<(), StoreError> {
+    let (incomplete, copy) = (beside(record, INCOMPLETE), beside(record, COPY));
+    let failed = |error| StoreError::io(format!("copying the record to {}", copy.display()), error);
+    match fs::remove_file(&incomplete) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let mut new = File::options();
+    new.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
+    let file = new.open(&incomplete).map_err(failed)?;
+    // The connection that is about to change the record cannot do this within its transaction; another one sees the record
+    // as it was committed.
+    let reader = connect(&Place::File(record.to_owned()), options)?;
+    let copied = match reader.execute("VACUUM INTO ?1", [incomplete.to_string_lossy()]) {
+        Err(_) if is_out_of_room(&reader) => Err(StoreError::Full),
+        outcome => outcome.map_err(StoreError::from),
+    };
+    let published = copied
+        .and_then(|_| file.sync_all().map_err(failed))
+        .and_then(|()| fs::rename(&incomplete, &copy).map_err(failed))
+        .and_then(|()| sync_folder(record.parent().unwrap_or(Path::new(""))));
+    if published.is_err() {
+        // What cannot be removed now is, when the migration is tried again.
+        let _ = fs::remove_file(&incomplete);
+    }
+    published
+}
+
+/// Removes what a migration left beside a record that is of the newest version. What cannot be removed now is the next time.
+fn remove_copies(place: &Place) {
+    if let Place::File(record) = place {
+        for name in [COPY, INCOMPLETE] {
+            let _ = fs::remove_file(beside(record, name));
+        }
+    }
 }
 
 /// Refuses a database that is not of the newest version, where it cannot be brought there.
-pub fn see_current(connection: &Connection) -> Result<(), StoreError> {
-    if checked_version(connection)? == STEPS.len() as i64 { Ok(()) } else { Err(StoreError::ReadOnly) }
+pub fn see_current(connection: &Connection, steps: Steps) -> Result<(), StoreError> {
+    if checked_version(connection, steps)? == steps.len() as i64 { Ok(()) } else { Err(StoreError::ReadOnly) }
 }
 
 /// The version of a database that is ours, as it should be, and not newer than this build.
-pub fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
+pub fn checked_version(connection: &Connection, steps: Steps) -> Result<i64, StoreError> {
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -80,16 +155,16 @@ pub fn checked_version(connection: &Connection) -> Result<i64, StoreError> {
     if !fresh && application != APPLICATION_ID {
         return Err(not_ours(application));
     }
-    refuse_unknown(found)?;
-    refuse_tampered(connection, found)?;
+    refuse_unknown(found, steps)?;
+    refuse_tampered(connection, &steps[..found as usize])?;
     Ok(found)
 }
 
-/// Refuses a database whose schema is not to the letter what the steps up to `version` make: a file may come from a
+/// Refuses a database whose schema is not to the letter what `steps` make: a file may come from a
 /// stranger, and no trigger, view or index of theirs may run. Reading the schema runs nothing.
-fn refuse_tampered(connection: &Connection, version: i64) -> Result<(), StoreError> {
+fn refuse_tampered(connection: &Connection, steps: &[&str]) -> Result<(), StoreError> {
     let own = Connection::open_in_memory()?;
-    for step in &STEPS[..version as usize] {
+    for step in steps {
         own.execute_batch(step)?;
     }
     let (expected, found) = (objects(&own)?, objects(connection)?);
@@ -128,3 +203,6 @@ pub fn random_name<const N: usize>() -> Result<String, StoreError> {
         hex
     }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Everything that is read from the record.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use memkura_model::{Action, Change, Context, Memory, MemoryId, Origin, Timestamp, exact_hash};
@@ -222,6 +223,39 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// The present state of every row of a context that is in use or was superseded, in the order of writing, until `each`
+    /// has had enough.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn present(
+        &self,
+        context: &Context,
+        mut each: impl FnMut(Revision) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let sql = format!(
+            "SELECT {MEMORY}, last_action, last_door, NULL FROM memory WHERE context = ?1 AND (status <> 'retired' OR superseded_by IS NOT NULL) ORDER BY row"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let name = Arc::from(context.name.as_str());
+        let mut rows = statement.query([context.number])?;
+        while let Some(row) = rows.next()? {
+            if each(revision_from(row, &name)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the context, whichever it is, that has the memory with this id.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn context_of(&self, id: MemoryId) -> Result<Option<i64>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT context FROM memory WHERE memory_id = ?1")?;
+        Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
+    }
+
     /// Every row of a context, retired ones included, in the order of writing.
     ///
     /// # Errors
@@ -264,15 +298,8 @@ impl<'a> Reader<'a> {
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let name = Arc::from(context.name.as_str());
-        let revisions = statement.query_map(params![id.to_string(), context.number], |row| {
-            let replaced = row.get_ref(MEMORY_COUNT + 2)?.as_str_or_null()?.is_some();
-            Ok(Revision {
-                memory: memory_from(row, &name)?,
-                action: row.get(MEMORY_COUNT)?,
-                door: row.get(MEMORY_COUNT + 1)?,
-                replaced_at: if replaced { Some(time(row, MEMORY_COUNT + 2)?) } else { None },
-            })
-        })?;
+        let revisions =
+            statement.query_map(params![id.to_string(), context.number], |row| revision_from(row, &name))?;
         Ok(revisions.collect::<Result<_, _>>()?)
     }
 
@@ -333,6 +360,17 @@ impl<'a> Reader<'a> {
             .query_map(values, |row| memory_from(row, &name))?
             .collect::<Result<_, _>>()?)
     }
+}
+
+/// The state in a row that was read with [`MEMORY`], the action and the door that brought it about, and its end.
+fn revision_from(row: &Row<'_>, context_id: &Arc<str>) -> rusqlite::Result<Revision> {
+    let is_replaced = row.get_ref(MEMORY_COUNT + 2)?.as_str_or_null()?.is_some();
+    Ok(Revision {
+        memory: memory_from(row, context_id)?,
+        action: row.get(MEMORY_COUNT)?,
+        door: row.get(MEMORY_COUNT + 1)?,
+        replaced_at: if is_replaced { Some(time(row, MEMORY_COUNT + 2)?) } else { None },
+    })
 }
 
 fn context_from(row: &Row<'_>) -> rusqlite::Result<Context> {

@@ -14,6 +14,7 @@ use super::backup::problems;
 use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
 use super::guard::Guard;
 use super::log::{Identity, Log, beside};
+use super::migrate::Steps;
 use super::round::{End, Part, Round, Writing};
 use super::{Reader, Writer, filesystem, migrate, reserve};
 use crate::StoreError;
@@ -27,6 +28,8 @@ use crate::patience::patiently;
 pub struct Record {
     place: Place,
     options: Options,
+    /// The schema's, as this build has them.
+    steps: Steps,
     /// Held while any connection to a file is open.
     attached: Mutex<Option<Attached>>,
     writing: Mutex<Writing>,
@@ -70,6 +73,11 @@ impl Record {
     /// # Errors
     /// As [`Record::open`].
     pub fn open_at(path: &str, options: Options, now: Timestamp) -> Result<Self, StoreError> {
+        Self::open_with(path, options, now, migrate::STEPS)
+    }
+
+    /// [`Record::open_at`], with a schema of these steps.
+    pub(super) fn open_with(path: &str, options: Options, now: Timestamp, steps: Steps) -> Result<Self, StoreError> {
         if path.is_empty() {
             return Err(StoreError::NotAStore("the path is empty".to_owned()));
         }
@@ -89,6 +97,7 @@ impl Record {
         let record = Self {
             place,
             options,
+            steps,
             attached: Mutex::default(),
             writing: Mutex::default(),
             waiting: AtomicUsize::default(),
@@ -100,8 +109,10 @@ impl Record {
         };
         record.reading(|connection| {
             let outcome = match record.place {
-                Place::Fixed(_) => migrate::see_current(connection),
-                Place::File(_) | Place::Memory(_) => migrate::migrate(connection, now),
+                Place::Fixed(_) => migrate::see_current(connection, steps),
+                Place::File(_) | Place::Memory(_) => {
+                    migrate::migrate(connection, &record.place, &record.options, steps, now)
+                }
             };
             record.explained(connection, outcome)
         })?;
@@ -276,7 +287,7 @@ impl Record {
     /// When the record cannot be read at all, or its schema is not ours.
     pub fn verify(&self) -> Result<Vec<String>, StoreError> {
         self.reading(|connection| {
-            migrate::checked_version(connection)?;
+            migrate::checked_version(connection, self.steps)?;
             problems(connection)
         })
     }
@@ -418,13 +429,13 @@ impl Record {
         let guard = Guard::open(path)?;
         let header = guard.header()?;
         if let Some(header) = header {
-            migrate::refuse_foreign(header)?;
+            migrate::refuse_foreign(header, self.steps)?;
         }
         // A new database has no write-ahead log yet; one whose making was cut short has a journal to be rolled back, for
         // which SQLite needs the lock that the guard would deny.
         if !header.is_some_and(|header| header.is_write_ahead) || beside(path, "-journal").exists() {
             let mut connection = connect(&self.place, &self.options)?;
-            migrate::see_ours(&mut connection)?;
+            migrate::see_ours(&mut connection, self.steps)?;
             self.explained(&connection, write_ahead(&connection, self.options.busy_timeout))?;
         }
         guard.lock(self.options.busy_timeout)?;

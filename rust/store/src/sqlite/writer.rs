@@ -1,7 +1,7 @@
 //! Everything that is written to the record. Each write of a memory also writes its change (I2).
 
 use memkura_model::{Action, Context, Door, Memory, MemoryId, Origin, Timestamp, exact_hash, fingerprint, fold};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params};
 
 use super::Reader;
 use super::columns::{STATE, json_list};
@@ -45,9 +45,40 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// When the record cannot be written.
     pub fn insert(&self, memory: &Memory, door: Door) -> Result<i64, StoreError> {
-        let row = self.put(None, memory, Action::Remember, door)?;
+        self.insert_as(memory, Action::Remember, door)
+    }
+
+    /// As [`Writer::insert`], of a memory that `action` brought to this state in the store that it comes from.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn insert_as(&self, memory: &Memory, action: Action, door: Door) -> Result<i64, StoreError> {
+        let sql = format!("INSERT INTO memory ({STATE}) VALUES ({MARKS})");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        with_columns(None, memory, action, door, |columns| statement.execute(columns))?;
+        let row = self.connection.last_insert_rowid();
         self.log(memory.context, row, memory.memory_id)?;
         Ok(row)
+    }
+
+    /// Writes an earlier state of the row `memory.row`, which another one replaced at `replaced_at`.
+    ///
+    /// # Errors
+    /// When the record cannot be written, or has this version of the row.
+    pub fn insert_revision(
+        &self,
+        memory: &Memory,
+        action: Action,
+        door: Door,
+        replaced_at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let sql = format!("INSERT INTO revision ({STATE}, replaced_at) VALUES ({MARKS}, ?36)");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let replaced_at = replaced_at.to_string();
+        with_columns(Some(memory.row), memory, action, door, |columns| {
+            statement.execute(&*[columns, &[&replaced_at]].concat())
+        })?;
+        Ok(())
     }
 
     /// Keeps the row's present state as a revision and writes `memory` over it.
@@ -57,7 +88,13 @@ impl<'a> Writer<'a> {
     pub fn replace(&self, memory: &Memory, action: Action, door: Door) -> Result<(), StoreError> {
         let keep = format!("INSERT INTO revision ({STATE}, replaced_at) SELECT {STATE}, ?2 FROM memory WHERE row = ?1");
         self.connection.prepare_cached(&keep)?.execute(params![memory.row, memory.updated_at.to_string()])?;
-        self.put(Some(memory.row), memory, action, door)?;
+        // An update in place: replacing the row would give it a new number.
+        // The state that is replaced must be the one that was kept.
+        let put = format!("UPDATE memory SET ({STATE}) = ({MARKS}) WHERE row = ?1 AND version = ?30 - 1");
+        let mut put = self.connection.prepare_cached(&put)?;
+        if with_columns(Some(memory.row), memory, action, door, |columns| put.execute(columns))? != 1 {
+            return Err(StoreError::Damaged { table: "memory", column: "version", row: memory.row });
+        }
         self.log(memory.context, memory.row, memory.memory_id)
     }
 
@@ -97,6 +134,17 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Lets an idempotency word be used anew.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn forget_idempotency(&self, context: &Context, word: &str) -> Result<(), StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("DELETE FROM idempotency WHERE context = ?1 AND word_hash = ?2")?;
+        statement.execute(params![context.number, exact_hash(word).to_be_bytes()])?;
+        Ok(())
+    }
+
     /// Tells the indexes to look at a row again.
     pub(super) fn log(&self, context: i64, row: i64, id: MemoryId) -> Result<(), StoreError> {
         let mut statement =
@@ -104,59 +152,57 @@ impl<'a> Writer<'a> {
         statement.execute(params![context, row, id.to_string()])?;
         Ok(())
     }
+}
 
-    fn put(&self, row: Option<i64>, memory: &Memory, action: Action, door: Door) -> Result<i64, StoreError> {
-        const MARKS: &str = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
-             ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35";
-        let sql = match row {
-            None => format!("INSERT INTO memory ({STATE}) VALUES ({MARKS})"),
-            // An update in place: replacing the row would give it a new number.
-            // The state that is replaced must be the one that was kept.
-            Some(_) => format!("UPDATE memory SET ({STATE}) = ({MARKS}) WHERE row = ?1 AND version = ?30 - 1"),
-        };
-        let fingerprint = fingerprint(&memory.summary, memory.content.as_deref()).to_be_bytes();
-        let time = |instant: Option<Timestamp>| instant.map(|instant| instant.to_string());
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let written = statement.execute(params![
-            row,
-            memory.memory_id.to_string(),
-            memory.context,
-            memory.kind,
-            memory.scope,
-            memory.key,
-            memory.key.as_deref().map(fold),
-            memory.summary,
-            memory.content,
-            json_list(&memory.tags),
-            memory.metadata.as_str(),
-            memory.delivery_mode.as_str(),
-            memory.trigger.as_ref().map(memkura_model::Metadata::as_str),
-            memory.importance,
-            memory.confidence,
-            memory.proof,
-            memory.status.as_str(),
-            memory.source_type.as_str(),
-            memory.trust_tier.as_str(),
-            json_list(&memory.derived_from),
-            memory.superseded_by.map(|id| id.to_string()),
-            memory.session,
-            time(memory.event_time),
-            time(memory.expires_at),
-            memory.created_at.to_string(),
-            memory.updated_at.to_string(),
-            time(memory.last_seen),
-            memory.access_count,
-            memory.decay_rate,
-            memory.version,
-            memory.text_version,
-            memory.embedded,
-            fingerprint,
-            action.as_str(),
-            door.source_type().as_str(),
-        ])?;
-        if written != 1 {
-            return Err(StoreError::Damaged { table: "memory", column: "version", row: memory.row });
-        }
-        Ok(row.unwrap_or_else(|| self.connection.last_insert_rowid()))
-    }
+/// Places for the columns of [`STATE`].
+const MARKS: &str = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+     ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35";
+
+/// Lets `work` have the values of [`STATE`], in its order.
+fn with_columns<T>(
+    row: Option<i64>,
+    memory: &Memory,
+    action: Action,
+    door: Door,
+    work: impl FnOnce(&[&dyn ToSql]) -> T,
+) -> T {
+    let fingerprint = fingerprint(&memory.summary, memory.content.as_deref()).to_be_bytes();
+    let time = |instant: Option<Timestamp>| instant.map(|instant| instant.to_string());
+    work(params![
+        row,
+        memory.memory_id.to_string(),
+        memory.context,
+        memory.kind,
+        memory.scope,
+        memory.key,
+        memory.key.as_deref().map(fold),
+        memory.summary,
+        memory.content,
+        json_list(&memory.tags),
+        memory.metadata.as_str(),
+        memory.delivery_mode.as_str(),
+        memory.trigger.as_ref().map(memkura_model::Metadata::as_str),
+        memory.importance,
+        memory.confidence,
+        memory.proof,
+        memory.status.as_str(),
+        memory.source_type.as_str(),
+        memory.trust_tier.as_str(),
+        json_list(&memory.derived_from),
+        memory.superseded_by.map(|id| id.to_string()),
+        memory.session,
+        time(memory.event_time),
+        time(memory.expires_at),
+        memory.created_at.to_string(),
+        memory.updated_at.to_string(),
+        time(memory.last_seen),
+        memory.access_count,
+        memory.decay_rate,
+        memory.version,
+        memory.text_version,
+        memory.embedded,
+        fingerprint,
+        action.as_str(),
+        door.source_type().as_str(),
+    ])
 }

@@ -1,0 +1,105 @@
+//! Rows of files, out and in.
+
+use memkura_engine as engine;
+use memkura_engine::{Drafted, Embedding, Kept, Leaving};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::arguments;
+use crate::clock;
+use crate::embedding::{self, Embedded};
+use crate::error::Fault;
+use crate::memory::{PyReceipt, fields};
+
+/// A row's context, its id in the store that it came from, and its idempotency word.
+pub type Named = (String, Option<String>, Option<String>);
+/// A word for what is known of a row, and the id of the memory that it is known as.
+pub type Standing = (&'static str, Option<String>);
+/// What was known of a row, and what was written.
+pub type Taken = (&'static str, PyReceipt);
+
+/// Rows as the engine takes them, and for each memory the fields whose text had to be mended.
+type Given<Row> = (Vec<Row>, Vec<Vec<String>>);
+
+/// Calls `sink` with the states as dictionaries, unless there are none.
+pub fn hand_over(py: Python<'_>, sink: &Py<PyAny>, piece: &[Leaving]) -> PyResult<()> {
+    if piece.is_empty() {
+        return Ok(());
+    }
+    let rows = PyList::empty(py);
+    for Leaving { state, origin } in piece {
+        let row = fields(py, &state.memory)?;
+        row.set_item("origin", origin.as_str())?;
+        row.set_item("action", &state.action)?;
+        row.set_item("door", &state.door)?;
+        if state.replaced_at.is_some() {
+            clock::put(&row, "replaced_at", state.replaced_at)?;
+        }
+        rows.append(row)?;
+    }
+    sink.call1(py, (rows,))?;
+    Ok(())
+}
+
+/// A row as the engine looks it up; an id of another form is none of ours.
+pub fn named((context_id, memory_id, word): Named) -> engine::Named {
+    engine::Named { context_id, memory_id: memory_id.and_then(|id| id.parse().ok()), word }
+}
+
+/// What is known of a row, in a word.
+pub fn standing(standing: engine::Standing) -> Standing {
+    match standing {
+        engine::Standing::New => ("new", None),
+        engine::Standing::Here(id) => ("here", Some(id.to_string())),
+        engine::Standing::Forgotten(id) => ("forgotten", Some(id.to_string())),
+        engine::Standing::Purged(id) => ("purged", Some(id.to_string())),
+    }
+}
+
+/// The answers of the engine, with what was mended of the texts on the way in.
+pub fn taken(taken: Vec<engine::Taken>, mended: Vec<Vec<String>>) -> Vec<Taken> {
+    let both = taken.into_iter().zip(mended);
+    both.map(|((known, receipt), mended)| (standing(known).0, PyReceipt::new(receipt, mended))).collect()
+}
+
+/// Drafts with their vectors and the ids that they had elsewhere; and the fields whose text had to be mended.
+pub fn drafts(
+    drafts: &Bound<'_, PyAny>,
+    embedded: Vec<Embedded<'_>>,
+    ids: Vec<Option<String>>,
+) -> Result<Given<Drafted>, Fault> {
+    let mut given = embedded.into_iter().zip(ids);
+    let mut rows = Vec::new();
+    let mut mended = Vec::new();
+    for (at, fields) in drafts.try_iter()?.enumerate() {
+        let (embedded, id) = given.next().unwrap_or_default();
+        let read = || {
+            let (draft, warnings) = arguments::draft(&fields?)?;
+            Ok((draft, embedding::document(embedded)?, warnings))
+        };
+        let (draft, embedding, warnings) = read().map_err(|fault: Fault| fault.in_item(at))?;
+        rows.push(Drafted { draft, memory_id: id.and_then(|id| id.parse().ok()), embedding });
+        mended.push(warnings);
+    }
+    Ok((rows, mended))
+}
+
+/// States of an owner's file with their vectors; and for each memory the fields whose text had to be mended.
+pub fn states(states: &Bound<'_, PyAny>, embedded: Vec<Embedded<'_>>) -> Result<Given<(Kept, Embedding)>, Fault> {
+    let mut embedded = embedded.into_iter();
+    let mut rows = Vec::new();
+    let mut mended = Vec::new();
+    for (at, fields) in states.try_iter()?.enumerate() {
+        let embedded = embedded.next().unwrap_or_default();
+        let read = || {
+            let (kept, warnings) = arguments::kept(&fields?)?;
+            Ok((kept, embedding::document(embedded)?, warnings))
+        };
+        let (kept, embedding, warnings) = read().map_err(|fault: Fault| fault.in_item(at))?;
+        if kept.replaced_at.is_none() {
+            mended.push(warnings);
+        }
+        rows.push((kept, embedding));
+    }
+    Ok((rows, mended))
+}
