@@ -7,6 +7,7 @@ import gzip
 import io
 import itertools
 import json
+import os
 import pickle
 import stat
 import struct
@@ -789,3 +790,26 @@ def test_times_keep_their_microseconds(engine: Engine, other: Engine, tmp_path: 
     engine.export(tmp_path / "a.jsonl")
     other.import_file(tmp_path / "a.jsonl", as_own=True)
     assert [memory.event_time for memory in other.list("c")] == times
+
+
+def test_export_replaces_nothing_but_a_file(engine: Engine, store_path: Path, tmp_path: Path) -> None:
+    """Not a file of a store, nor a pipe, nor a link: that one leads to the file."""
+    engine.remember("c", "tea")
+    engine.recall("c", "tea")
+    engine.compact()
+    pipe, link, aim = tmp_path / "pipe", tmp_path / "link.jsonl", tmp_path / "aim.jsonl"
+    os.mkfifo(pipe)
+    link.symlink_to(aim)
+    inside = [path for path in store_path.rglob("*") if path.is_file()]
+    assert len(inside) > 5
+    before = {path: path.read_bytes() for path in inside if not path.name.endswith("-shm")}
+    for path in (*inside, store_path / "new.jsonl", store_path / "index" / "new.jsonl", pipe, tmp_path):
+        with pytest.raises(errors.MemkuraError):
+            engine.export(path)
+    assert {path: path.read_bytes() for path in before} == before
+    assert not (store_path / "new.jsonl").exists()
+    assert pipe.is_fifo()
+    engine.export(link)
+    assert link.is_symlink()
+    assert "tea" in aim.read_text()
+    assert stat.S_IMODE(aim.stat().st_mode) == 0o600

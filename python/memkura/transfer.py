@@ -41,6 +41,8 @@ _FOREIGN = {
     **{bytes([0x80, protocol]): ("a pickle", "Nothing is ever unpickled") for protocol in range(2, 6)},
 }
 _HEAD_BYTES = 512
+# What every store's folder has in it.
+_RECORD = "record.sqlite3"
 # All rows of a file are in memory before the first is written: a file is taken whole or not at all.
 FILE_BYTES_MAX = 1 << 30
 _TAR = (257, b"ustar")
@@ -85,9 +87,25 @@ def _line(row: Mapping[str, Any]) -> bytes:
     return (jsonl.to_line(row) + "\n").encode("ascii")
 
 
+def _replaceable(path: Path) -> Path:
+    """`path`, through links. A device or a pipe is not replaced by a file, and neither is a file of a store."""
+    real = path.resolve()
+    problem = None
+    if real.exists() and not real.is_file():
+        problem = "is no file"
+    elif any((folder / _RECORD).exists() for folder in real.parents):
+        problem = "lies in a store"
+    if problem is not None:
+        raise InvalidInput(
+            problem, field="path", value=str(path), advice="Name a file of its own; to write elsewhere give a stream"
+        )
+    return real
+
+
 @contextmanager
 def _private_file(path: Path) -> Iterator[IO[bytes]]:
     """A new file in the place of `path`, mode 0600, complete or not there at all."""
+    path = _replaceable(path)
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
         try:
