@@ -10,6 +10,7 @@ import json
 import random
 import shutil
 import time
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -215,8 +216,8 @@ def test_older_index_changes_no_answer(tmp_path: Path) -> None:
     check_rebuilt(store, ledger, random.Random(0))
 
 
-def test_check_finds_a_foreign_index(tmp_path: Path) -> None:
-    """Planted: the sealed index of another store, under a manifest that claims to be of this one."""
+def test_foreign_index_changes_no_answer(tmp_path: Path) -> None:
+    """The sealed index of another store, forged until everything that it says of itself is of this one."""
     mine, other = tmp_path / "mine.memkura", tmp_path / "other.memkura"
     for store in (mine, other):
         write(str(store), str(store.with_suffix(".journal")), store.name, operations=20, verbs="r")
@@ -232,8 +233,24 @@ def test_check_finds_a_foreign_index(tmp_path: Path) -> None:
     shutil.rmtree(mine / "index")
     shutil.copytree(other / "index", mine / "index")
     (manifest,) = mine.glob("index/1/*/manifest.json")
-    manifest.write_text(json.dumps(true_manifest))
-    with opened(mine) as engine, pytest.raises(AssertionError):
+    forged = json.dumps({**true_manifest, "files": json.loads(manifest.read_text())["files"]})
+    manifest.write_text(forged)
+    crc = zlib.crc32(forged.encode())
+    (mine / "index" / "1" / "CURRENT").write_text(f"{manifest.parent.name} {crc:08x}")
+    with opened(mine) as engine:
         check(engine, ledger)
-    with pytest.raises(AssertionError):
-        check_rebuilt(mine, ledger, random.Random(0))
+    check_rebuilt(mine, ledger, random.Random(0))
+
+
+def test_check_finds_another_answer(tmp_path: Path) -> None:
+    """Planted: an index that shows another store's memories."""
+    mine, other = tmp_path / "mine.memkura", tmp_path / "other.memkura"
+    for store in (mine, other):
+        write(str(store), str(store.with_suffix(".journal")), store.name, operations=20, verbs="r")
+    ledger = Ledger()
+    ledger.read(mine.with_suffix(".journal").read_text().splitlines())
+    with opened(other) as engine, opened(mine) as rebuilt:
+        with pytest.raises(AssertionError):
+            check(engine, ledger)
+        with pytest.raises(AssertionError):
+            same_answers(engine, rebuilt, ledger, random.Random(0))

@@ -9,6 +9,7 @@ mod fresh;
 mod postings;
 mod score;
 mod sealed;
+mod terms;
 
 pub use postings::TextIndex;
 pub use score::{TermShare, TextScores};

@@ -10,9 +10,10 @@ use std::path::Path;
 use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
 use tantivy::postings::Postings;
 use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::tokenizer::{PreTokenizedString, Token};
+use tantivy::tokenizer::TokenizerManager;
 use tantivy::{DocSet, Index, InvertedIndexReader, SegmentReader, TERMINATED, TantivyDocument, Term};
 
+use super::terms::{TERMS, Terms, joined};
 use crate::IndexError;
 
 /// What a sealed document was made from, and its length in tokens.
@@ -57,7 +58,7 @@ struct Fields {
 fn fields() -> Fields {
     let mut builder = Schema::builder();
     let indexing = TextFieldIndexing::default()
-        .set_tokenizer("raw")
+        .set_tokenizer(TERMS)
         .set_fieldnorms(false)
         .set_index_option(IndexRecordOption::WithFreqs);
     let text = builder.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
@@ -80,11 +81,13 @@ impl Sealed {
             }
             None => Box::new(RamDirectory::create()),
         };
-        let builder = Index::builder().schema(fields.schema.clone());
+        let tokenizers = TokenizerManager::default();
+        tokenizers.register(TERMS, Terms::default());
+        let builder = Index::builder().schema(fields.schema.clone()).tokenizers(tokenizers);
         let mut writer = builder.single_segment_index_writer::<TantivyDocument>(directory, WRITER_BYTES)?;
         for (document, terms) in documents {
             let mut entry = TantivyDocument::new();
-            entry.add_pre_tokenized_text(fields.text, pre_tokenized(terms));
+            entry.add_text(fields.text, joined(&terms));
             entry.add_i64(fields.row, document.row);
             entry.add_i64(fields.version, document.version);
             entry.add_u64(fields.length, u64::from(document.length));
@@ -169,13 +172,4 @@ impl Sealed {
         }
         Ok(forward)
     }
-}
-
-/// Terms as tokens: each as often as it occurs. Their order and places are not kept by the index.
-fn pre_tokenized(terms: Vec<(String, u32)>) -> PreTokenizedString {
-    let tokens = terms.into_iter().flat_map(|(term, frequency)| {
-        let token = Token { text: term, position: 0, ..Token::default() };
-        std::iter::repeat_n(token, frequency as usize)
-    });
-    PreTokenizedString { text: String::new(), tokens: tokens.collect() }
 }
