@@ -128,7 +128,7 @@ def test_reranked_page_is_as_particular(engine: memkura.Engine, name: str, value
 
 
 OPENING: dict[str, Any] = {"path": ":memory:", "embedder": None, "clock": None} | dict.fromkeys(
-    ("durability", "busy_timeout", "create", "allow_network")
+    ("durability", "busy_timeout", "create", "allow_network", "memory_budget")
 )
 
 

@@ -372,3 +372,25 @@ def test_log_of_changes_is_bounded(store_path: Path) -> None:
         assert engine.recall("c", "row 77", k=1)[0].summary == "row 77"
         engine.remember("c", "one more")
         assert engine.recall("c", "more", k=1)[0].summary == "one more"
+
+
+def test_contexts_beyond_the_budget_are_dropped_and_loaded_again(store_path: Path, clock: FrozenClock) -> None:
+    """Whatever is in memory, the answers are the same; what was not used for longest goes."""
+    contexts = [f"context {number}" for number in range(6)]
+    with memkura.open(store_path, embedder=ToyEmbedder(), clock=clock) as engine:
+        engine.remember_many(
+            {"context_id": context, "summary": f"{context} row {at}"} for context in contexts for at in range(300)
+        )
+    asked = [(context, f"row {at}") for context in contexts for at in (1, 299)] * 2
+    found = []
+    for budget in (None, 0, 600_000):
+        with memkura.open(store_path, embedder=ToyEmbedder(), clock=clock, memory_budget=budget) as engine:
+            found.append([[(hit.memory_id, hit.score) for hit in engine.recall(*asking)] for asking in asked])
+            loaded = engine.stats().more["loaded_contexts"]
+            assert loaded in {None: {6}, 0: {1}, 600_000: {2, 3, 4, 5}}[budget], budget
+    assert found[0] == found[1] == found[2]
+    with memkura.open(store_path, embedder=ToyEmbedder(), clock=clock, memory_budget=0) as engine:
+        for at in range(3):
+            engine.remember("context 0", f"a row of its own {at}")
+            engine.recall("context 1", "row")
+            assert len(engine.recall("context 0", "own", legs=["text"])) == at + 1

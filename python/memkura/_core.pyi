@@ -90,6 +90,7 @@ class Engine:
         busy_timeout: float,
         create: bool,
         allow_network: bool,
+        memory_budget: int | None,
         embedder: tuple[str, int] | None = None,
     ) -> Engine: ...
     def close(self) -> None: ...

@@ -218,6 +218,7 @@ async def open_async(
     busy_timeout: float = 30.0,
     create: bool = True,
     allow_network: bool = False,
+    memory_budget: int | None = None,
 ) -> AsyncEngine:
     """Opens the store at `path` for ``await``.
 
@@ -229,6 +230,7 @@ async def open_async(
         busy_timeout: seconds to wait while another process writes.
         create: make the store if there is none.
         allow_network: open it on a network file system too.
+        memory_budget: bytes of memory that the indexes of contexts may take together, about.
 
     Returns:
         The engine, an asynchronous context manager.
@@ -245,6 +247,7 @@ async def open_async(
         busy_timeout=busy_timeout,
         create=create,
         allow_network=allow_network,
+        memory_budget=memory_budget,
     )
     return AsyncEngine(engine)
 

@@ -61,6 +61,7 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
     busy_timeout: float = 30.0,
     create: bool = True,
     allow_network: bool = False,
+    memory_budget: int | None = None,
 ) -> Engine:
     """Opens the store at `path`.
 
@@ -74,6 +75,8 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         busy_timeout: seconds to wait while another process writes.
         create: make the store if there is none.
         allow_network: open it on a network file system too, where one process at a time may use it.
+        memory_budget: bytes of memory that the indexes of contexts may take together, about; 2 GiB by default. Beyond
+            it, those that were not used for longest are dropped, and loaded again when they are needed.
 
     Returns:
         The engine, a context manager. Safe to share between threads; each process opens its own.
@@ -104,6 +107,7 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         busy_timeout=busy_timeout,
         create=create,
         allow_network=allow_network,
+        memory_budget=memory_budget,
     )
 
 
@@ -148,6 +152,7 @@ class Engine:
         busy_timeout: float = 30.0,
         create: bool = True,
         allow_network: bool = False,
+        memory_budget: int | None = None,
     ) -> None:
         self._path = arguments.store(path)
         arguments.hook(clock, "clock", "() -> datetime")
@@ -160,6 +165,7 @@ class Engine:
             busy_timeout=busy_timeout,
             create=create,
             allow_network=allow_network,
+            memory_budget=memory_budget,
         )
         with forking.held():
             self._bound = Binding(open_core, embedder)

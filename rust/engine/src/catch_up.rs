@@ -45,19 +45,55 @@ impl Engine {
 
     /// The index of a context, loaded if it is not yet.
     pub(crate) fn partition(&self, context: &Context) -> Result<Arc<Loaded>, EngineError> {
-        if let Some(loaded) = read(&self.partitions).get(&context.number) {
-            return Ok(Arc::clone(loaded));
+        if let Some(loaded) = self.loaded(context) {
+            return Ok(loaded);
         }
         let following = locked(&self.following);
         // Another thread may have loaded it while this one waited.
-        if let Some(loaded) = read(&self.partitions).get(&context.number) {
-            return Ok(Arc::clone(loaded));
+        if let Some(loaded) = self.loaded(context) {
+            return Ok(loaded);
         }
         let loaded = Arc::new(self.load(context, following.bound.as_ref())?);
         write(&self.partitions).insert(context.number, Arc::clone(&loaded));
+        self.note_use(&loaded);
+        self.make_room(&loaded);
         self.note_if_due(&read(&loaded.partition));
         self.seal_soon();
         Ok(loaded)
+    }
+
+    fn loaded(&self, context: &Context) -> Option<Arc<Loaded>> {
+        let loaded = read(&self.partitions).get(&context.number).map(Arc::clone)?;
+        self.note_use(&loaded);
+        Some(loaded)
+    }
+
+    fn note_use(&self, loaded: &Loaded) {
+        loaded.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Drops the indexes that were not used for longest, when all together take more memory than they may. The one that
+    /// was just loaded stays, whatever it takes.
+    fn make_room(&self, new: &Arc<Loaded>) {
+        let size = |loaded: &Loaded| read(&loaded.partition).footprint();
+        let taken = self.memory_taken.fetch_add(size(new), Ordering::Relaxed) + size(new);
+        if taken <= self.memory_budget {
+            return;
+        }
+        let mut others: Vec<(i64, Arc<Loaded>)> =
+            read(&self.partitions).iter().map(|(number, loaded)| (*number, Arc::clone(loaded))).collect();
+        others.retain(|(_, loaded)| !Arc::ptr_eq(loaded, new));
+        others.sort_unstable_by_key(|(_, loaded)| std::cmp::Reverse(loaded.used.load(Ordering::Relaxed)));
+        let mut taken = size(new);
+        for (number, loaded) in others {
+            let more = size(&loaded);
+            if taken + more <= self.memory_budget {
+                taken += more;
+            } else {
+                write(&self.partitions).remove(&number);
+            }
+        }
+        self.memory_taken.store(taken, Ordering::Relaxed);
     }
 
     /// The index of a context: the sealed one with what was written since, or else one made from the record.

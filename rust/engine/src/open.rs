@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -20,7 +20,13 @@ pub struct OpenOptions {
     pub record: Options,
     /// The fingerprint and dimension of the embedder that vectors will come from; `None` when they come from the caller.
     pub embedder: Option<(String, usize)>,
+    /// Bytes of memory that the loaded indexes may take; about 2 GiB when not given.
+    pub memory_budget: Option<usize>,
 }
+
+/// Bytes of memory that loaded indexes may take, unless an engine is opened with another budget: some millions of memories
+/// without vectors, or one million with 384 dimensions.
+const MEMORY_BUDGET: usize = 2 << 30;
 
 /// One open store. Shared between threads as it is; every verb takes `&self`.
 #[derive(Debug)]
@@ -35,6 +41,11 @@ pub struct Engine {
     wanted: RwLock<Option<(String, usize)>>,
     pub(crate) contexts: RwLock<HashMap<String, Context>>,
     pub(crate) partitions: RwLock<HashMap<i64, Arc<Loaded>>>,
+    /// Bytes that they may take together, and about how many they took when last measured, and have taken since.
+    pub(crate) memory_budget: usize,
+    pub(crate) memory_taken: AtomicUsize,
+    /// Counts uses of partitions.
+    pub(crate) uses: AtomicU64,
     pub(crate) following: Mutex<Following>,
     ids: Mutex<IdSource>,
     clock: SteadyClock,
@@ -58,6 +69,8 @@ pub(crate) struct Loaded {
     pub partition: RwLock<Partition>,
     /// The sealed index on disk that the partition was read from or written to.
     pub generation: Mutex<Option<String>>,
+    /// When it was last used, in uses of any.
+    pub used: AtomicU64,
 }
 
 impl Loaded {
@@ -72,6 +85,7 @@ impl Loaded {
             bound: bound.cloned(),
             partition: RwLock::new(partition),
             generation: Mutex::new(generation),
+            used: AtomicU64::default(),
         }
     }
 }
@@ -107,6 +121,9 @@ impl Engine {
             wanted: RwLock::new(options.embedder),
             contexts: RwLock::default(),
             partitions: RwLock::default(),
+            memory_budget: options.memory_budget.unwrap_or(MEMORY_BUDGET),
+            memory_taken: AtomicUsize::default(),
+            uses: AtomicU64::default(),
             following: Mutex::new(Following { seen: None, position, bound }),
             ids: Mutex::new(IdSource::new(random_bits)),
             clock: SteadyClock::default(),

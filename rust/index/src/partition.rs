@@ -219,6 +219,15 @@ impl Partition {
         self.live.is_empty()
     }
 
+    /// About how many bytes of memory it takes, mapped files left out.
+    #[must_use]
+    pub fn footprint(&self) -> usize {
+        /// What a memory takes in bitmaps, keys and sessions, about.
+        const VALUES_BYTES: usize = 200;
+        let columns = self.columns.len() * (size_of::<Column>() + VALUES_BYTES);
+        columns + self.text.footprint() + self.vectors.as_ref().map_or(0, Vectors::footprint)
+    }
+
     /// Memories that have a vector.
     #[must_use]
     pub fn embedded(&self) -> usize {

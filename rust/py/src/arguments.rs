@@ -406,7 +406,8 @@ fn text(value: Any<'_, '_>, field: &str, warnings: &mut Vec<String>) -> Result<S
     })
 }
 
-fn optional<T>(value: Any<'_, '_>, read: impl FnOnce(Any<'_, '_>) -> Result<T, Fault>) -> Result<Option<T>, Fault> {
+/// What `read` makes of a value that may be ``None``.
+pub fn optional<T>(value: Any<'_, '_>, read: impl FnOnce(Any<'_, '_>) -> Result<T, Fault>) -> Result<Option<T>, Fault> {
     if value.is_none() { Ok(None) } else { read(value).map(Some) }
 }
 

@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::arguments::{
-    self, RecallArguments, count, door, draft, filter, id, order, origin, patch, record_options, selection, truth, warn,
+    self, RecallArguments, count, door, draft, filter, id, optional, order, origin, patch, record_options, selection,
+    truth, warn,
 };
 use crate::embedding::Embedded;
 use crate::error::{Fault, guarded};
@@ -45,7 +46,7 @@ impl PyEngine {
 #[pymethods]
 impl PyEngine {
     #[staticmethod]
-    #[pyo3(signature = (path, *, durability, busy_timeout, create, allow_network, clock = None, embedder = None))]
+    #[pyo3(signature = (path, *, durability, busy_timeout, create, allow_network, memory_budget, clock = None, embedder = None))]
     #[expect(clippy::too_many_arguments, reason = "the options of `memkura.open`")]
     fn open(
         py: Python<'_>,
@@ -54,13 +55,15 @@ impl PyEngine {
         busy_timeout: Any<'_, '_>,
         create: Any<'_, '_>,
         allow_network: Any<'_, '_>,
+        memory_budget: Any<'_, '_>,
         clock: Option<Py<PyAny>>,
         embedder: Option<(String, usize)>,
     ) -> PyResult<Self> {
         guarded(py, || {
             let record = record_options(durability, busy_timeout, create, allow_network)?;
+            let memory_budget = optional(memory_budget, |budget| count(budget, "memory_budget"))?;
             let now = clock::now(py, clock.as_ref())?;
-            let engine = py.detach(|| Engine::open(path, OpenOptions { record, embedder }, now))?;
+            let engine = py.detach(|| Engine::open(path, OpenOptions { record, embedder, memory_budget }, now))?;
             Ok(Self { engine, clock })
         })
     }

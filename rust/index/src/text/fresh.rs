@@ -7,11 +7,16 @@ use std::collections::HashMap;
 pub struct Fresh {
     terms: HashMap<Box<str>, Vec<(u32, u32)>>,
     documents: usize,
+    postings: usize,
 }
+
+/// What a term takes in memory beside its postings, about.
+const TERM_BYTES: usize = 96;
 
 impl Fresh {
     /// Adds a document: each of its terms with its frequency. Ordinals only grow.
     pub fn add(&mut self, ordinal: u32, terms: &[(String, u32)]) {
+        self.postings += terms.len();
         for (term, frequency) in terms {
             match self.terms.get_mut(term.as_str()) {
                 Some(postings) => postings.push((ordinal, *frequency)),
@@ -21,6 +26,11 @@ impl Fresh {
             }
         }
         self.documents += 1;
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn footprint(&self) -> usize {
+        self.postings * size_of::<(u32, u32)>() + self.terms.len() * TERM_BYTES
     }
 
     /// Documents added, dead ones included.

@@ -72,6 +72,13 @@ impl TextIndex {
         }
     }
 
+    /// About how many bytes of memory it takes, mapped files left out.
+    #[must_use]
+    pub fn footprint(&self) -> usize {
+        let documents = self.sealed.as_ref().map_or(0, |sealed| size_of_val(sealed.documents()));
+        documents + self.fresh.footprint() + 4 * (self.owners.len() + self.lengths.len() + self.current.len())
+    }
+
     /// Documents in the fresh part, and in the sealed one, dead ones included.
     #[must_use]
     pub fn parts(&self) -> (usize, usize) {

@@ -81,6 +81,12 @@ impl Rows {
         &self.centre
     }
 
+    /// About how many bytes of memory they take, mapped files left out.
+    pub fn footprint(&self) -> usize {
+        let tables = 8 * self.signs.tail_len() + self.codes.tail_len() + 4 * self.exact.tail_len();
+        tables + self.scales.len() * size_of::<RowScale>() + self.spans.len() * size_of::<Span>()
+    }
+
     /// Rows held, those of removed ordinals included.
     pub fn len(&self) -> usize {
         self.scales.len()

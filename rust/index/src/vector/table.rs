@@ -43,6 +43,11 @@ impl<T: Pod> Table<T> {
         if end <= base.len() { &base[start..end] } else { &self.tail[start - base.len()..end - base.len()] }
     }
 
+    /// Numbers that are not mapped.
+    pub fn tail_len(&self) -> usize {
+        self.tail.len()
+    }
+
     /// Where rows are added.
     pub fn tail_mut(&mut self) -> &mut Vec<T> {
         &mut self.tail

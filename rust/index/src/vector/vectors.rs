@@ -70,6 +70,12 @@ impl Vectors {
         self.live.is_empty()
     }
 
+    /// About how many bytes of memory they take, mapped files left out.
+    #[must_use]
+    pub fn footprint(&self) -> usize {
+        self.rows.footprint()
+    }
+
     /// Rows of removed and replaced ordinals, which still take memory until [`Vectors::compacted`].
     #[must_use]
     pub fn dead_rows(&self) -> usize {
