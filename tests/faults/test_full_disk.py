@@ -25,11 +25,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="neither small f
 class Full:
     """What a child that filled its disk had to say."""
 
-    def __init__(self, store: Path, folder: Path, limit: int) -> None:
+    def __init__(self, store: Path, folder: Path, limit: int, fault: str = "") -> None:
         store.parent.joinpath("ballast").write_bytes(bytes(BALLAST_BYTES))
         journal = folder / "journal"
         with Nursery() as nursery:
-            self.status = nursery.run("writing.fill", str(store), str(journal), str(store.parent / "ballast"), limit)
+            ballast = str(store.parent / "ballast")
+            self.status = nursery.run("writing.fill", str(store), str(journal), ballast, limit, fault=fault)
         lines = journal.read_text().splitlines()
         self.ledger = Ledger()
         self.ledger.read(lines)
@@ -95,3 +96,13 @@ def test_forgetting_works(full: Full) -> None:
 def test_same_handle_writes_when_there_is_room(full: Full) -> None:
     """With no reopening and no command."""
     assert [deed[0] for deed in full.after] == ["done"] * 10
+
+
+@pytest.mark.parametrize("fault", ["acknowledges failures", "forgets nothing"])
+def test_check_finds_a_writer_that_hides_the_full_disk(tmp_path: Path, fault: str) -> None:
+    """Planted: failed writes that are acknowledged, and forgetting that does nothing."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    full = Full(disk / "agent.memkura", tmp_path, FILE_BYTES_MAX, fault)
+    assert full.found is not None
+    assert "differ" in str(full.found)

@@ -88,6 +88,7 @@ class Writer:
         self.chance = random.Random(seed)
         self.known: dict[str, str] = dict(known)
         self.fault = fault
+        self.failures_hidden = 0
 
     def work(self, operations: int, verbs: str = MIXED) -> None:
         """So many operations, their verbs drawn from the letters of `verbs`."""
@@ -126,8 +127,10 @@ class Writer:
         except errors.MemkuraError as error:
             if self.fault == "raises something else":
                 raise OSError(str(error)) from None
-            if self.fault == "acknowledges failures" and verb != "remember":
-                self.say(f"done {verb} {memory_id} {word}")
+            if self.fault == "acknowledges failures":
+                self.failures_hidden += 1
+                new = f"00000000-0000-7000-8000-{self.failures_hidden:012}"
+                self.say(f"done {verb} {new if verb == 'remember' else memory_id} {word}")
             else:
                 self.say(f"failed {verb} {memory_id} {word} {type(error).__name__}")
         else:
@@ -197,7 +200,7 @@ def write_at_once(path: str, journals: Sequence[str], seed: str, known: Sequence
             threads.submit(writer.work, 1_000_000)
 
 
-def fill(store: str, journal: str, ballast: str, limit: int) -> None:
+def fill(store: str, journal: str, ballast: str, limit: int, *, fault: str = "") -> None:
     """A child that writes until the disk is full, goes on with reading and forgetting, gets room, and writes again.
 
     Full is when the file system is, and room comes from removing `ballast`; or with a `limit`, when a file has so many
@@ -209,8 +212,8 @@ def fill(store: str, journal: str, ballast: str, limit: int) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
     with opened(store) as engine:
-        writer = Writer(engine, say, "fill")
-        while say.failures < 5:
+        writer = Writer(engine, say, "fill", fault=fault)
+        while say.failures + writer.failures_hidden < 5:
             writer.operate("r")
         say("full")
         for memory_id, word in list(writer.known.items())[::10]:
