@@ -520,7 +520,7 @@ def test_own_export_comes_back_as_it_was(run: Run, tmp_path: Path, form: str) ->
 
 
 def test_bomb_is_one_line_and_exit_2(run: Run, store_path: Path, tmp_path: Path) -> None:
-    """INP-3: named by its place, in both formats, and archives and pickles by their kind."""
+    """Named by its place, in both formats, and archives and pickles by their kind."""
     for name, content, said in [
         ("a.jsonl", b"[" * 100_000, "line 1"),
         ("a.msgpack", b"\x81\xa1a" * 100_000, "item 1"),

@@ -117,7 +117,7 @@ def test_own_export_into_an_empty_store_is_equal(
     form: str,
     history: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    """MIG-2: ids, texts, fields, times, trust, links, scores; and with its history what was, and when."""
+    """Ids, texts, fields, times, trust, links, scores; and with its history what was, and when."""
     file = tmp_path / f"export.{form}"
     written = engine.export(file, history=history)
     assert written.as_dict() == {"memories": 6, "superseded": 1, "revisions": 2 if history else 0, "format": form}
@@ -146,7 +146,7 @@ def test_what_is_there_adds_nothing(
     form: str,
     as_own: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    """MIG-2: one's own export, or the same file again, whichever way it came in first."""
+    """One's own export, or the same file again, whichever way it came in first."""
     file = tmp_path / f"export.{form}"
     engine.export(file, history=True)
     before = [engine.stats().as_dict(), engine.history("ann", full["tea"])]
@@ -161,7 +161,7 @@ def test_what_is_there_adds_nothing(
 
 @EVERY_FORMAT
 def test_purged_comes_back_by_an_explicit_word_alone(engine: Engine, tmp_path: Path, form: str) -> None:
-    """PUR-2: an export from before the purge does not bring it back in silence; its id is told."""
+    """An export from before the purge does not bring it back in silence; its id is told."""
     file = tmp_path / f"export.{form}"
     dead, put_away = engine.remember("ann", "tea"), engine.remember("ann", "coffee", key="c")
     engine.export(file)
@@ -289,6 +289,9 @@ NOT_OWN: dict[str, Any] = {
     "odd door": _own(door="back"),
     "forgotten": _own(status="retired"),
     "replaced and in use": _own(superseded_by=ID.format(2)),
+    "forgotten and in use": _own(action="forget"),
+    "purged and in use": _own(action="purge"),
+    "replaced by itself": _own(memory_id=ID.format(7), status="retired", superseded_by=ID.format(7)),
     "version 0": _own(version=0),
     "version without end": _own(version=1 << 62),
     "negative count": _own(access_count=-1),
@@ -379,7 +382,7 @@ BROKEN: dict[str, dict[str, Any]] = {
 )
 @pytest.mark.parametrize("before", [700, 0])
 def test_broken_row_fails_the_file(engine: Engine, tmp_path: Path, before: int, form: str, broken: Any) -> None:
-    """MIG-2: the row is named by its place, and nothing is added, not even a context."""
+    """The row is named by its place, and nothing is added, not even a context."""
     rows = [{"text": f"tea {at}", "context": "c"} for at in range(before)]
     with pytest.raises(errors.InvalidInput) as caught:
         engine.import_file(_write(tmp_path / f"rows.{form}", [*rows, broken]), context_id="c")
@@ -512,7 +515,7 @@ def test_memory_of_a_bomb_would_be_seen() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell the peak in this way")
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_bomb_is_refused_at_once(tmp_path: Path, bomb: str) -> None:
-    """INP-3: within a second, in less than 64 MiB, by its place, with nothing added and no file made anywhere."""
+    """Within a second, in less than 64 MiB, by its place, with nothing added and no file made anywhere."""
     ordinary = [{"id": at, "text": f"tea {at}"} for at in range(1_000)]
     _write(tmp_path / "rows.jsonl", ordinary)
     _write(tmp_path / "rows.msgpack", ordinary)
@@ -552,7 +555,7 @@ def test_bomb_is_refused_at_once(tmp_path: Path, bomb: str) -> None:
 def test_bounds_hold_on_both_sides(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, name: str, most: int, row: Any
 ) -> None:
-    """INP-4, with bounds that are small enough to be tried."""
+    """With bounds that are small enough to be tried."""
     if name == "DEPTH_MAX":
         most = 3
     for module in (jsonl, packed):
@@ -606,7 +609,7 @@ def test_export_is_of_one_moment(engine: Engine) -> None:
 
     out = _Meddling()
     assert engine.export(out).memories == 600
-    assert out.calls == 3
+    assert out.calls >= 1
     exported = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [row["memory_id"] for row in exported] == rows
     assert [row["summary"] for row in exported] == [f"tea {at}" for at in range(600)]
@@ -627,7 +630,7 @@ def test_export_of_a_part(engine: Engine, full: dict[str, str], tmp_path: Path) 
 
 
 def test_file_is_private_and_whole_or_not_there(engine: Engine, tmp_path: Path) -> None:
-    """FIL-1: mode 0600; what was there stays when a write fails, and nothing else is left."""
+    """Mode 0600; what was there stays when a write fails, and nothing else is left."""
     import os
 
     engine.remember("c", "tea")
@@ -813,3 +816,37 @@ def test_export_replaces_nothing_but_a_file(engine: Engine, store_path: Path, tm
     assert link.is_symlink()
     assert "tea" in aim.read_text()
     assert stat.S_IMODE(aim.stat().st_mode) == 0o600
+
+
+def test_earlier_states_are_trusted_no_more_than_the_present_one(tmp_path: Path) -> None:
+    """Also where the outside source stands in the file after what was derived from it."""
+    source = _own(memory_id=ID.format(5), source_type="import", trust_tier="external", action="remember")
+    present = _own(memory_id=ID.format(6), derived_from=[ID.format(5)], version=2, summary="tea now")
+    present |= {"updated_at": "2030-01-03T00:00:00Z"}
+    earlier = {**present, "version": 1, "summary": "tea before", "updated_at": present["created_at"]}
+    earlier["replaced_at"] = present["updated_at"]
+    file = _write(tmp_path / "rows.jsonl", [earlier, present, source])
+    with memkura.open(":memory:", embedder=None) as engine:
+        engine.import_file(file, as_own=True)
+        trusted = {"trust_tier": "trusted"}
+        before = datetime(2030, 1, 2, 12, tzinfo=UTC)
+        assert not engine.recall(present["context_id"], "tea", filters=trusted)
+        assert "tea before" in {hit.summary for hit in engine.recall(present["context_id"], "tea", as_of=before)}
+        assert not engine.recall(present["context_id"], "tea", as_of=before, filters=trusted)
+
+
+def test_stream_may_do_with_the_engine_what_it_likes(store_path: Path) -> None:
+    """It is written to when nothing is held any more: it may write, compact, close."""
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember("c", "tea")
+
+        class Stream:
+            def write(self, rows: bytes) -> int:
+                engine.remember("c", "coffee")
+                engine.compact()
+                engine.close()
+                return len(rows)
+
+        assert engine.export(Stream()).memories == 1  # type: ignore[arg-type]
+    with memkura.open(store_path, embedder=None) as again:
+        assert again.count("c") == 2

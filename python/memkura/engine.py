@@ -770,10 +770,11 @@ class Engine:
             KeyTaken: a row would change a trusted memory; nothing was added.
 
         Example:
-            >>> import memkura, pathlib
-            >>> _ = pathlib.Path("rows.jsonl").write_text('{"text": "Deploys go out on Tuesday"}')
-            >>> with memkura.open(":memory:", embedder=None) as engine:
-            ...     (engine.import_file("rows.jsonl", context_id="ops").added, engine.list("ops")[0].trust_tier)
+            >>> import memkura, pathlib, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder, memkura.open(":memory:", embedder=None) as engine:
+            ...     rows = pathlib.Path(folder, "rows.jsonl")
+            ...     _ = rows.write_text('{"text": "Deploys go out on Tuesday"}')
+            ...     (engine.import_file(rows, context_id="ops").added, engine.list("ops")[0].trust_tier)
             (1, 'external')
         """
         return self._import(

@@ -164,10 +164,11 @@ class ImportReport:
     Attributes:
         rows: memories in the file.
         added: those that are new here.
-        known: those that were here already, or had been.
+        known: those that were here already, or had been. One that brought another text for a ``key`` of an external
+            memory has changed that one.
         gone: those of the known ones that were forgotten or purged here, and stay so.
         purged: ids of the purged ones among them.
-        left_out: those that were replaced where they came from, and so are not taken in.
+        left_out: those that were replaced or archived where they came from, and so are not taken in.
         unpinned: those that were pinned where they came from, and are not here.
         repaired: those with characters that cannot be stored, which were mended.
         contexts: the contexts that they went into, in the order of the file.

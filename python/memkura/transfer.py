@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import tempfile
 from contextlib import contextmanager
@@ -41,6 +42,9 @@ _FOREIGN = {
     **{bytes([0x80, protocol]): ("a pickle", "Nothing is ever unpickled") for protocol in range(2, 6)},
 }
 _HEAD_BYTES = 512
+# Up to this an export to a stream is held in memory; beyond it in a file without a name.
+_SPOOL_BYTES = 64 << 20
+_PART_BYTES = 1 << 20
 # What every store's folder has in it.
 _RECORD = "record.sqlite3"
 # All rows of a file are in memory before the first is written: a file is taken whole or not at all.
@@ -76,7 +80,12 @@ def export(
 
     wanted = {"context_id": context_id, "filters": filters, "history": history}
     if path is None:
-        core.export(sink_to(write), **wanted)  # type: ignore[arg-type]
+        # A stream is somebody else's code, which may wait for ever, or for the engine: it is given the rows afterwards.
+        with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as spool:
+            core.export(sink_to(spool.write), **wanted)  # type: ignore[arg-type]
+            spool.seek(0)
+            while part := spool.read(_PART_BYTES):
+                write(part)  # type: ignore[misc]
     else:
         with _private_file(path) as file:
             core.export(sink_to(file.write), **wanted)  # type: ignore[arg-type]
@@ -107,7 +116,7 @@ def _private_file(path: Path) -> Iterator[IO[bytes]]:
     """A new file in the place of `path`, mode 0600, complete or not there at all."""
     path = _replaceable(path)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
+        descriptor, name = tempfile.mkstemp(prefix=".memkura-export.", dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 yield file
@@ -151,7 +160,12 @@ def import_file(
         embed: embeds items, once the function given to it has found nothing wrong with any.
 
     Returns:
-        The report, and what was mended of the texts.
+        What became of the rows.
+
+    Raises:
+        InvalidInput: the file cannot be read, or one of its rows cannot be taken; nothing was imported.
+        LimitExceeded: it is larger than a file may be, or one of its rows is.
+        KeyTaken: a row would take the key of a trusted memory.
     """
     source = _path(path)
     try:
@@ -282,7 +296,27 @@ def _read(path: Path, file: BufferedReader, given: str | None) -> tuple[str, Ite
     if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
         raise jsonl.too_much("bytes", FILE_BYTES_MAX, "path")
     chosen = given or _by_ending(path) or ("msgpack" if head and packed.is_map(head[0]) else "jsonl")
-    return chosen, (packed.items_in(file) if chosen == "msgpack" else jsonl.objects_in(file))
+    # A pipe does not say how much will come.
+    bounded = io.BufferedReader(_Bounded(file))
+    return chosen, (packed.items_in(bounded) if chosen == "msgpack" else jsonl.objects_in(bounded))
+
+
+class _Bounded(io.RawIOBase):
+    """A file that ends in an exception after ``FILE_BYTES_MAX`` bytes."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self._left = FILE_BYTES_MAX
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - whatever has the buffer protocol
+        read = self._file.readinto1(buffer)
+        self._left -= read
+        if self._left < 0:
+            raise jsonl.too_much("bytes", FILE_BYTES_MAX, "path")
+        return read
 
 
 def _path(given: object) -> Path:

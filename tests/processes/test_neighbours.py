@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import memkura
 from asking import LEGS, ids, seen
+from memkura import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,3 +142,31 @@ def test_neighbours_batch_and_new_context_are_seen(engine: Engine, neighbour: Ne
     assert ids(engine.list("new", limit=1000)) == rows
     assert ids(engine.recall("new", "tea 699", k=1)) == [rows[699]]
     assert {one["context_id"] for one in engine.contexts()} == {"c", "new"}
+
+
+def test_threads_wait_for_a_neighbour_together(store_path: Path) -> None:
+    """Each waits its own patience for another process's write, not that of the threads before it as well."""
+    hold = (
+        "import sqlite3, sys, time\nrecord = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "record.execute('BEGIN IMMEDIATE')\nprint('held', flush=True)\ntime.sleep(60)\n"
+    )
+    with memkura.open(store_path, embedder=None, busy_timeout=1.0) as engine:
+        engine.remember("c", "before")
+        command = [sys.executable, "-c", hold, str(store_path / "record.sqlite3")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holding:
+            assert holding.stdout
+            assert holding.stdout.readline() == "held\n"
+
+            def waited(number: int) -> float:
+                begun = time.monotonic()
+                with pytest.raises(errors.StoreBusy):
+                    engine.remember("c", f"row {number}")
+                return time.monotonic() - begun
+
+            alone = waited(0)
+            with ThreadPoolExecutor(6) as threads:
+                together = list(threads.map(waited, range(6)))
+            holding.kill()
+        assert max(together) < 3 * alone, "six threads waited one after the other"
+        assert engine.count("c") == 1
+        engine.remember("c", "after")

@@ -56,7 +56,8 @@ impl Engine {
         let loaded = Arc::new(self.load(context, following.bound.as_ref())?);
         write(&self.partitions).insert(context.number, Arc::clone(&loaded));
         self.note_use(&loaded);
-        self.make_room(&loaded);
+        let size = read(&loaded.partition).footprint();
+        self.make_room(&loaded, size);
         self.note_if_due(&read(&loaded.partition));
         self.seal_soon();
         Ok(loaded)
@@ -72,14 +73,13 @@ impl Engine {
         loaded.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Drops the indexes that were not used for longest, when all together take more memory than they may. The one that
-    /// was just loaded stays, whatever it takes.
-    fn make_room(&self, new: &Arc<Loaded>) {
-        let size = |loaded: &Loaded| read(&loaded.partition).footprint();
-        let taken = self.memory_taken.fetch_add(size(new), Ordering::Relaxed) + size(new);
-        if taken <= self.memory_budget {
+    /// Drops the indexes that were not used for longest, when all together take more memory than they may now that `new`
+    /// has `grown` by so many bytes. That one stays, whatever it takes.
+    fn make_room(&self, new: &Arc<Loaded>, grown: usize) {
+        if self.memory_taken.fetch_add(grown, Ordering::Relaxed) + grown <= self.memory_budget {
             return;
         }
+        let size = |loaded: &Loaded| read(&loaded.partition).footprint();
         let mut others: Vec<(i64, Arc<Loaded>)> =
             read(&self.partitions).iter().map(|(number, loaded)| (*number, Arc::clone(loaded))).collect();
         others.retain(|(_, loaded)| !Arc::ptr_eq(loaded, new));
@@ -130,6 +130,10 @@ impl Engine {
     ) -> Result<Option<Loaded>, EngineError> {
         let OpenedSeal { mut partition, position, generation } = opened;
         let changes = self.record.read(|reader| {
+            // Asked in this moment: another process may just have cut the log off.
+            if !reader.has_changes_since(position)? {
+                return Ok(None);
+            }
             let rows = reader.rows_changed(context, position)?;
             if rows.len() > partition.len() || !is_of_this_record(reader, context, &partition, position, &rows)? {
                 return Ok(None);
@@ -137,9 +141,10 @@ impl Engine {
             let (gone, present) = read_rows(reader, context.number, rows, bound)?;
             Ok::<_, EngineError>(Some((gone, present, reader.last_change()?)))
         })?;
+        let sealed = (generation, position);
         let Some((gone, present, position)) = changes else { return Ok(None) };
         let is_in_order = apply(&mut partition, gone, &present).is_ok();
-        Ok(is_in_order.then(|| Loaded::new(partition, position, bound, Some(generation))))
+        Ok(is_in_order.then(|| Loaded::new(partition, position, bound, Some(sealed))))
     }
 
     /// The changes of every loaded partition (`None` when some of them are no longer in the log), the last change, and the
@@ -170,12 +175,15 @@ impl Engine {
 
     fn apply(&self, catch: Catch) {
         let mut partition = write(&catch.loaded.partition);
+        let before = partition.footprint();
         let applied = apply(&mut partition, catch.gone, &catch.present);
+        let grown = partition.footprint().saturating_sub(before);
         self.note_if_due(&partition);
         drop(partition);
         if applied.is_err() {
             write(&self.partitions).remove(&catch.context);
         }
+        self.make_room(&catch.loaded, grown);
     }
 }
 

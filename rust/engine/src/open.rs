@@ -69,6 +69,8 @@ pub(crate) struct Loaded {
     pub partition: RwLock<Partition>,
     /// The sealed index on disk that the partition was read from or written to.
     pub generation: Mutex<Option<String>>,
+    /// The last change that it holds.
+    pub sealed_at: AtomicI64,
     /// When it was last used, in uses of any.
     pub used: AtomicU64,
 }
@@ -78,9 +80,11 @@ impl Loaded {
         partition: Partition,
         position: i64,
         bound: Option<&Embedder>,
-        generation: Option<String>,
+        sealed: Option<(String, i64)>,
     ) -> Self {
+        let (generation, sealed_at) = sealed.unzip();
         Self {
+            sealed_at: AtomicI64::new(sealed_at.unwrap_or_default()),
             position: AtomicI64::new(position),
             bound: bound.cloned(),
             partition: RwLock::new(partition),

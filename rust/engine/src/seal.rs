@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use memkura_index::tokens::ANALYSER_VERSION;
-use memkura_index::{Contents, FileSum, IndexError, Partition, crc_of, sum_up};
+use memkura_index::{Contents, FileSum, IndexError, Partition, Snapshot, Written, crc_of, sum_up};
 use memkura_model::Context;
 use memkura_store::{Embedder, StoreError, patiently, sync_folder};
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ use crate::{Engine, EngineError};
 const SEAL_FRESH_MIN: u64 = 4_096;
 /// So many changes beside what is sealed are sealed with it: rewriting then costs a constant factor in all.
 const SEAL_FRESH_SHARE: u64 = 4;
+/// Changes that compacting leaves in the log: a process that has fallen further behind builds its indexes again.
+pub(crate) const CHANGES_KEPT: i64 = 10_000;
 /// Changes when the layout of the folder does.
 const FORMAT: u32 = 2;
 /// More than any manifest or `CURRENT` of ours holds.
@@ -72,15 +74,21 @@ impl Engine {
     pub(crate) fn seal_loaded(&self) -> Result<usize, EngineError> {
         let mut sealed = 0;
         for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
-            let loaded = read(&self.partitions).get(&context.number).map(Arc::clone);
-            if let Some(loaded) = loaded.filter(|loaded| is_due(&read(&loaded.partition))) {
-                // Whoever holds the lock is sealing this context just now.
-                if let Some(_lock) = self.seal_lock(&context, Duration::ZERO)? {
-                    // Under the lock: what was purged before must not be published after (I12).
-                    self.catch_up()?;
-                    self.seal(&context, &loaded)?;
-                    sealed += 1;
-                }
+            let due = || {
+                let loaded = read(&self.partitions).get(&context.number).map(Arc::clone);
+                loaded.filter(|loaded| is_due(&read(&loaded.partition)))
+            };
+            if due().is_none() {
+                continue;
+            }
+            // Whoever holds the lock is sealing this context just now.
+            let Some(_lock) = self.seal_lock(&context, Duration::ZERO)? else { continue };
+            // Under the lock: what was purged before must not be published after (I12). A partition that was dropped
+            // meanwhile follows no more.
+            self.catch_up()?;
+            if let Some(loaded) = due() {
+                self.seal(&context, &loaded)?;
+                sealed += 1;
             }
         }
         Ok(sealed)
@@ -133,7 +141,10 @@ impl Engine {
     /// Whether the index on disk is the partition as it is now.
     fn is_sealed(&self, context: &Context, loaded: &Loaded) -> bool {
         let on_disk = self.folder_of(context).and_then(|root| current(&root)).map(|current| current.name);
-        read(&loaded.partition).is_sealed() && on_disk == *locked(&loaded.generation)
+        // The log will be cut off behind it: then nobody could follow from there.
+        let behind = loaded.position.load(Ordering::Acquire) - loaded.sealed_at.load(Ordering::Acquire);
+        let is_near = behind <= CHANGES_KEPT / 2;
+        is_near && read(&loaded.partition).is_sealed() && on_disk == *locked(&loaded.generation)
     }
 
     fn seal(&self, context: &Context, loaded: &Loaded) -> Result<(), EngineError> {
@@ -147,21 +158,26 @@ impl Engine {
         let memory_id = self.record.read(|reader| Ok::<_, EngineError>(reader.change(position)?))?;
         let memory_id = memory_id.map(|id| id.to_string()).unwrap_or_default();
         let mut manifest = self.manifest_at(context, loaded.bound.as_ref(), position, &memory_id);
+        // What a seal that failed or was killed has left takes room that this one may need. What cannot be removed now
+        // (another system's rule for open files) goes with the next `compact`.
+        let _ = remove_others(&root);
         let name = format!("{:032x}", self.next_id(memkura_model::Timestamp(0)).0);
         let folder = root.join(&name);
-        private_folder(&folder)?;
-        let written = snapshot.write(Some(&folder))?;
-        make_private(&folder)?;
-        manifest["files"] = files_as_json(&sum_up(&folder)?);
-        let manifest = manifest.to_string();
-        write_synced(&folder.join("manifest.json"), &manifest)?;
-        let current = Current { crc: crc_of(&manifest), name };
-        write_synced(&root.join("CURRENT.new"), &current.to_string())?;
-        std::fs::rename(root.join("CURRENT.new"), root.join("CURRENT")).map_err(IndexError::from)?;
+        let published = write_generation(&folder, snapshot, &mut manifest).and_then(|(written, crc)| {
+            let current = Current { crc, name: name.clone() };
+            write_synced(&root.join("CURRENT.new"), &current.to_string())?;
+            std::fs::rename(root.join("CURRENT.new"), root.join("CURRENT"))?;
+            Ok(written)
+        });
+        if published.is_err() {
+            // As above.
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        let written = published?;
         sync_folder(&root)?;
         write(&loaded.partition).take_sealed(written)?;
-        *locked(&loaded.generation) = Some(current.name);
-        // What cannot be removed now (another system's rule for open files) goes with the next `compact`.
+        *locked(&loaded.generation) = Some(name);
+        loaded.sealed_at.store(position, Ordering::Release);
         let _ = remove_others(&root);
         Ok(())
     }
@@ -216,6 +232,17 @@ impl Engine {
             "last_memory": last_memory,
         })
     }
+}
+
+/// Writes a snapshot and what `manifest` says of it into the new folder `folder`. Returns its texts, and the manifest's sum.
+fn write_generation(folder: &Path, snapshot: Snapshot, manifest: &mut Value) -> Result<(Written, u32), IndexError> {
+    private_folder(folder)?;
+    let written = snapshot.write(Some(folder))?;
+    make_private(folder)?;
+    manifest["files"] = files_as_json(&sum_up(folder)?);
+    let manifest = manifest.to_string();
+    write_synced(&folder.join("manifest.json"), &manifest)?;
+    Ok((written, crc_of(&manifest)))
 }
 
 /// Says that the sealing thread is done, also when it panics.

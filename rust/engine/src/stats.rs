@@ -4,6 +4,7 @@ use memkura_model::{Door, Timestamp};
 use memkura_store::Totals;
 
 use crate::open::read;
+use crate::seal::CHANGES_KEPT;
 use crate::{Engine, EngineError};
 
 /// What a store, or one context of it, holds.
@@ -22,9 +23,6 @@ pub struct Stats {
     /// Vectors in loaded indexes.
     pub embedded: usize,
 }
-
-/// Changes that compacting leaves in the log: a process that has fallen further behind builds its indexes again.
-const CHANGES_KEPT: i64 = 10_000;
 
 impl Engine {
     /// Counts what the store holds; with `context_id`, one context alone.

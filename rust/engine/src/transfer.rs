@@ -289,7 +289,9 @@ impl Engine {
             for (kept, text_version) in life.earlier.iter().zip(texts) {
                 let Some(replaced_at) = kept.replaced_at else { continue };
                 let claimed = trust::claimed(kept.trust_tier, kept.source_type, &life.context);
-                let trust_tier = claimed.min(sources_tier(writer, &life.context, &kept.draft.derived_from)?);
+                // No earlier state is trusted more than the present one, whose sources are all known.
+                let trust_tier =
+                    claimed.min(life.tier).min(sources_tier(writer, &life.context, &kept.draft.derived_from)?);
                 let state = self.kept_memory(life, kept, now);
                 let state = Memory { row: memory.row, trust_tier, text_version, ..state };
                 writer.insert_revision(&state, kept.action, kept.door, replaced_at)?;
@@ -411,6 +413,12 @@ fn check(kept: &Kept) -> Result<(), Invalid> {
     }
     if !(0..=COUNT_MAX).contains(&kept.access_count) {
         return never("access_count", "counts uses, from 0", kept.access_count.to_string());
+    }
+    if matches!(kept.action, Action::Forget | Action::Purge) && kept.status != Status::Retired {
+        return never("action", "is not that of a memory in use", kept.action.as_str().to_owned());
+    }
+    if kept.superseded_by == Some(kept.memory_id) {
+        return never("superseded_by", "is the memory itself", kept.memory_id.to_string());
     }
     if kept.superseded_by.is_some() && kept.status != Status::Retired {
         return never("status", "is that of a memory in use, which was replaced", kept.status.as_str().to_owned());

@@ -46,7 +46,7 @@ pub struct Columns<'a> {
 impl Facets {
     /// Enters `memory` at `ordinal`, in place of what stood there.
     pub fn put(&mut self, ordinal: u32, memory: &Memory) {
-        self.remove(ordinal);
+        self.leave_all(ordinal);
         let mut numbers: Vec<u32> =
             values_of(memory).into_iter().map(|(field, scalar)| self.enter(field, scalar, ordinal)).collect();
         // A list in the metadata may say one thing twice.
@@ -57,9 +57,14 @@ impl Facets {
 
     /// Takes `ordinal` out.
     pub fn remove(&mut self, ordinal: u32) {
+        self.leave_all(ordinal);
+        self.entered.set(ordinal, &[]);
+    }
+
+    /// Takes `ordinal` out of every value, and leaves its list, to be set to another.
+    fn leave_all(&mut self, ordinal: u32) {
         let numbers = self.entered.get(ordinal).to_vec();
         numbers.into_iter().for_each(|number| self.leave(number, ordinal));
-        self.entered.set(ordinal, &[]);
     }
 
     /// What `ordinal` was entered with, in the order of fields and values.

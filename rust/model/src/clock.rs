@@ -87,8 +87,7 @@ impl SteadyClock {
         let latest = state.latest_wall.unwrap_or(wall.0);
         let reading = if (1..=OUT_OF_ORDER_MAX).contains(&(latest - wall.0)) { latest } else { wall.0 };
         let is_mended = reading > latest && reading - latest >= state.behind;
-        state.behind =
-            if is_mended { (latest + state.behind - reading).max(0) } else { state.behind + (latest - reading).max(0) };
+        state.behind = if is_mended { 0 } else { state.behind + (latest - reading).max(0) };
         state.latest_wall = Some(reading);
         Timestamp((reading + state.behind).min(*Timestamp::RANGE.end()))
     }

@@ -138,7 +138,7 @@ fn threads_share_commits() {
     let before = commits(&path);
     together(&record, |writer, number| writer.context_or_new(&number.to_string(), Origin::Trusted, NOW).map(drop));
     let shared = commits(&path) - before;
-    assert!((1..THREADS).contains(&shared), "{shared} commits for {THREADS} writes");
+    assert!((1..=THREADS / 3).contains(&shared), "{shared} commits for {THREADS} writes");
     drop(record);
     assert_eq!(names(&open(&path)).len(), THREADS);
 }

@@ -15,7 +15,7 @@ use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room,
 use super::guard::Guard;
 use super::log::{Identity, Log, beside};
 use super::migrate::Steps;
-use super::round::{End, Part, Round, Writing};
+use super::round::{End, Part, Round, Turn, Writing};
 use super::{Reader, Writer, filesystem, migrate, reserve};
 use crate::StoreError;
 use crate::patience::patiently;
@@ -130,10 +130,11 @@ impl Record {
     /// was written could not be made durable: whether it is there is known after opening again.
     pub fn write<T, E: From<StoreError>>(&self, work: impl FnOnce(&Writer<'_>) -> Result<T, E>) -> Result<T, E> {
         self.see_writable()?;
+        let turn = Turn::new(self.options.busy_timeout);
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let mut writing = locked(&self.writing);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
-        let answer = catch_unwind(AssertUnwindSafe(|| self.take_part(&mut writing, work)));
+        let answer = catch_unwind(AssertUnwindSafe(|| self.take_part(&mut writing, &turn, work)));
         let is_followed = self.waiting.load(Ordering::SeqCst) > 0;
         if !(is_followed && writing.round.as_ref().is_some_and(Round::takes_more)) {
             self.end_round(&mut writing);
@@ -148,12 +149,13 @@ impl Record {
     fn take_part<T, E: From<StoreError>>(
         &self,
         writing: &mut Writing,
+        turn: &Turn,
         work: impl FnOnce(&Writer<'_>) -> Result<T, E>,
     ) -> Result<(T, Arc<End>), E> {
         self.see_unfailed()?;
         let Writing { connection, round } = writing;
         let connection = self.writer(connection)?;
-        let mut part = self.explained(connection, Part::begin(connection, round))?;
+        let mut part = self.explained(connection, Part::begin(connection, round, turn))?;
         let outcome = work(&Writer::new(connection)).and_then(|answer| Ok((answer, part.keep()?)));
         // Asked before the part is dropped: rolling back succeeds, and nothing is known of the failure then.
         self.explained(connection, outcome)

@@ -12,7 +12,7 @@ use super::connection::last_failure;
 use super::record::locked;
 use crate::StoreError;
 
-/// A round takes no further part after this. About the time of one sync: nobody waits much longer than if alone.
+/// A round takes no further part after this, about the time of one sync. A part that began before may take longer.
 const OPEN_FOR: Duration = Duration::from_millis(5);
 
 /// The connection that writes, and the round whose transaction is open on it.
@@ -20,6 +20,36 @@ const OPEN_FOR: Duration = Duration::from_millis(5);
 pub struct Writing {
     pub connection: Option<Connection>,
     pub round: Option<Round>,
+}
+
+/// One thread's wait for its turn: what it has waited for other threads is taken off what it waits for other processes.
+#[derive(Debug)]
+pub struct Turn {
+    since: Instant,
+    patience: Duration,
+}
+
+impl Turn {
+    /// Begins to wait, with so much patience.
+    pub fn new(patience: Duration) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "how long others wait is no input")]
+        let since = Instant::now();
+        Self { since, patience }
+    }
+
+    /// Begins a transaction, unless another process keeps the record for longer than there is patience left.
+    fn begin(&self, connection: &Connection) -> Result<(), StoreError> {
+        /// Less than this is no waiting.
+        const NOTHING: Duration = Duration::from_millis(50);
+        let waited = self.since.elapsed();
+        if waited < NOTHING {
+            return Ok(connection.execute_batch("BEGIN IMMEDIATE")?);
+        }
+        connection.busy_timeout(self.patience.saturating_sub(waited))?;
+        let begun = connection.execute_batch("BEGIN IMMEDIATE");
+        connection.busy_timeout(self.patience)?;
+        Ok(begun?)
+    }
 }
 
 /// One open transaction, with the parts of all who wrote in it so far.
@@ -50,6 +80,14 @@ impl Round {
     /// Tells all who took part how it ended.
     pub fn end(self, outcome: Result<(), StoreError>) {
         *locked(&self.end.outcome) = Some(outcome);
+    }
+}
+
+impl Drop for Round {
+    /// Nobody waits for ever, whatever became of the round.
+    fn drop(&mut self) {
+        let unknown = || Err(StoreError::Failed("a shared commit came to no end".to_owned()));
+        locked(&self.end.outcome).get_or_insert_with(unknown);
         self.end.is_known.notify_all();
     }
 }
@@ -86,9 +124,13 @@ pub struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Begins a part of the open round, or of a new one.
-    pub fn begin(connection: &'a Connection, round: &'a mut Option<Round>) -> Result<Self, StoreError> {
+    pub fn begin(connection: &'a Connection, round: &'a mut Option<Round>, turn: &Turn) -> Result<Self, StoreError> {
         let is_first = round.is_none();
-        connection.execute_batch(if is_first { "BEGIN IMMEDIATE" } else { "SAVEPOINT part" })?;
+        if is_first {
+            turn.begin(connection)?;
+        } else {
+            connection.execute_batch("SAVEPOINT part")?;
+        }
         #[expect(clippy::disallowed_methods, reason = "how long others wait is no input")]
         let end = Arc::clone(&round.get_or_insert_with(|| Round::since(Instant::now())).end);
         Ok(Self { connection, round, end, is_first, is_kept: false })

@@ -112,7 +112,7 @@ fn share() -> f64 {
     f64::from(byte[0]) / 255.0
 }
 
-/// MIG-1: killed at random moments of a migration, 20 times over, a store has all that it had, of one schema or the other;
+/// Killed at random moments of a migration, 20 times over, a store has all that it had, of one schema or the other;
 /// a whole copy of the old one is there until the new one is; and the next one to open it completes it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long a migration takes here decides when it is killed")]
