@@ -9,6 +9,8 @@ import random
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -394,3 +396,23 @@ def test_contexts_beyond_the_budget_are_dropped_and_loaded_again(store_path: Pat
             engine.remember("context 0", f"a row of its own {at}")
             engine.recall("context 1", "row")
             assert len(engine.recall("context 0", "own", legs=["text"])) == at + 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of files")
+def test_seal_that_fails_leaves_no_litter(store_path: Path) -> None:
+    """Time and again: what could not be finished takes no room."""
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember_many({"context_id": "c", "summary": f"row {at}"} for at in range(3_000))
+    code = (
+        "import resource, signal, sys, memkura\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "engine = memkura.open(sys.argv[1], embedder=None)\nengine.recall('c', 'row')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
+        "for _ in range(3):\n    try:\n        engine.compact()\n    except memkura.StorageFull:\n        print(1)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, str(store_path)], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["1"] * 3
+    assert [path.name for path in (store_path / "index" / "1").iterdir() if path.is_dir()] == []
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.recall("c", "row")
+        engine.compact()
+        assert len([path for path in (store_path / "index" / "1").iterdir() if path.is_dir()]) == 1

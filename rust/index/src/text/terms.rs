@@ -1,5 +1,5 @@
 //! The terms of a document on their way into tantivy: one text, which its tokenizer takes apart again. tantivy's own form of
-//! tokens made elsewhere is kept as JSON in the document, and read anew for each part of the index, which took as long as all the rest of sealing.
+//! tokens made elsewhere is JSON, read anew for each part of the index: more work than all the rest of sealing.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
