@@ -47,7 +47,8 @@ impl Engine {
         }
     }
 
-    /// Lets a thread of its own seal what has grown large, unless one is at it already. A write never waits for it.
+    /// Lets a thread of its own seal what has grown large, unless one is at it already. A write waits for it while the partition
+    /// is copied, and not while the copy is written.
     pub(crate) fn seal_soon(&self) {
         if self.record.is_read_only()
             || !self.seal_is_due.load(Ordering::Acquire)
