@@ -43,7 +43,7 @@ def test_log_stays_short_beside_a_busy_reader(nursery: Nursery, store_path: Path
             done = journal.read_bytes().count(b"\ndone") if journal.exists() else 0
             assert time.monotonic() < until, f"{done} writes"
         assert 0 < most < LOG_BYTES_MAX
-        nursery.kill(child)
+        assert nursery.wait(child) == 0
         engine.maintain()
         assert log.stat().st_size <= LOG_BYTES_AT_REST
 
