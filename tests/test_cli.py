@@ -488,14 +488,13 @@ def test_interruption_after_the_commit_comes_too_late(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are in the store, so the command says so and exits 0."""
-    written = transfer._written  # noqa: SLF001 - the moment after the commit
+    report = transfer._report  # noqa: SLF001 - the moment after the commit
 
-    def then_interrupted(*args: Any, **options: Any) -> Any:
-        taken = written(*args, **options)
+    def interrupted_before(*args: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
-        return taken
+        return report(*args)
 
-    monkeypatch.setattr("memkura.transfer._written", then_interrupted)
+    monkeypatch.setattr("memkura.transfer._report", interrupted_before)
     before = signal.getsignal(signal.SIGINT)
     result = _ok(run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--json"))
     assert json.loads(result.stdout)["added"] == 1

@@ -15,7 +15,7 @@ from memkura.errors import EmbedderFailed, InvalidInput, LimitExceeded, TextRepa
 from memkura.hits import Hits
 from memkura.records import EmbedderInfo, ExportReport, Health, ImportReport, ReindexReport, Remembered, Stats
 from memkura.rerank import RERANK_POOL, reranked
-from memkura.vectors import Embedded
+from memkura.vectors import Embedded, without_vectors
 
 if TYPE_CHECKING:
     import builtins
@@ -288,7 +288,7 @@ class Engine:
         self, items: Sequence[Mapping[str, Any]], vectors: Sequence[Embedded], first: int = 0
     ) -> builtins.list[Remembered]:
         """Keeps `items`, the `first` of them at that place of more, in one batch."""
-        receipts = self._core.remember_many(_drafts(items), vectors, first=first, door=self._door)
+        receipts = self._core.remember_many(without_vectors(items), vectors, first=first, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
     def _embed(
@@ -299,7 +299,7 @@ class Engine:
         Nothing is embedded when one of the items cannot be kept.
         """
         _check_items(items, 0)
-        check(_drafts(items))
+        check(without_vectors(items))
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
             vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
@@ -875,11 +875,6 @@ class Engine:
 def _said(arguments: Mapping[str, Any], *, without: set[str]) -> dict[str, Any]:
     """The arguments that say something."""
     return {name: value for name, value in arguments.items() if name not in without and value is not None}
-
-
-def _drafts(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The items without their vectors."""
-    return [{name: value for name, value in item.items() if name != "embedding"} for item in items]
 
 
 def _check_items(items: Sequence[object], first: int) -> None:

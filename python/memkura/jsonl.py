@@ -64,11 +64,11 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=unique)
     except KeyTwice as error:
-        raise InvalidInput(str(error), field=where, advice="Nothing was imported") from None
+        raise InvalidInput(str(error), field=where) from None
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"is not JSON: {error}", field=where, advice="Nothing was imported") from None
+        raise InvalidInput(f"is not JSON: {error}", field=where) from None
     if not isinstance(row, dict):
-        raise InvalidInput("is not a JSON object", field=f"line {number}", advice="Nothing was imported")
+        raise InvalidInput("is not a JSON object", field=f"line {number}")
     return row
 
 
@@ -106,7 +106,7 @@ def _bounded(line: bytes, where: str) -> None:
 
 def too_much(what: str, most: int, where: str) -> LimitExceeded:
     """The refusal of a row that has more than `most` of something."""
-    return LimitExceeded(f"has more than {most:,} {what}", field=where, advice="Nothing was imported")
+    return LimitExceeded(f"has more than {most:,} {what}", field=where)
 
 
 def _refuse(constant: str) -> None:

@@ -183,4 +183,4 @@ def _run(data: bytes, at: int, length: int) -> int:
 
 
 def _refused(problem: str, where: str) -> InvalidInput:
-    return InvalidInput(problem, field=where, advice="Nothing was imported")
+    return InvalidInput(problem, field=where)

@@ -101,9 +101,7 @@ class Rows:
         where = f"{self._place} {number}"
         unknown = sorted(row.keys() - _KNOWN)
         if unknown:
-            raise UnknownField(
-                "is not a field of a memory", field=f"{where}, {unknown[0]}", advice="Nothing was imported"
-            )
+            raise UnknownField("is not a field of a memory", field=f"{where}, {unknown[0]}")
         context = row.get("context_id", row.get("context", context_id))
         if not isinstance(context, str):
             raise InvalidInput("names no context", field=where, advice="Name one for the rows that name none")
@@ -163,7 +161,7 @@ class Own:
                     raise InvalidInput(
                         f"has no {name}",
                         field=f"{place} {number}",
-                        advice="Only what export wrote can be taken as one's own. Nothing was imported",
+                        advice="Only what export wrote can be taken as one's own",
                     )
             arguments.text(row["context_id"], f"{place} {number}, context_id")
             states.append(Row(number, row["memory_id"], row))
@@ -188,19 +186,18 @@ class Own:
 
 
 def located(error: MemkuraError, given: Sequence[Row], place: str) -> MemkuraError:
-    """`error`, with the place in the batch that it names turned into the place in the file."""
+    """`error`, which kept a file out, with the place in the batch that it names turned into the place in the file."""
     field = error.field or ""
     match = _PLACE.match(field)
     if match is not None:
         at, field = int(match[1]), field[match.end() :]
-    elif len(given) == 1:  # a batch of one may have no places
-        at = 0
-    else:
-        return error
-    where = f"{place} {given[at].number}"
+    # A batch of one may have no places.
+    if match is not None or (len(given) == 1 and not field.startswith(place)):
+        where = f"{place} {given[0 if match is None else at].number}"
+        field = f"{where}, {field}" if field else where
     return type(error)(
         error.message,
-        field=f"{where}, {field}" if field else where,
+        field=field or None,
         value=error.value,
         advice=". ".join(part for part in (error.advice, "Nothing was imported") if part),
     )
@@ -210,7 +207,7 @@ def _line(row: Mapping[str, Any], where: str) -> str:
     try:
         return to_line(row)
     except ValueError:  # msgpack has what JSON has not
-        raise InvalidInput("holds a number that is not finite", field=where, advice="Nothing was imported") from None
+        raise InvalidInput("holds a number that is not finite", field=where) from None
 
 
 def _time(text: object, where: str) -> datetime:

@@ -14,6 +14,7 @@ from memkura import _core, arguments, jsonl, packed
 from memkura.errors import InvalidInput, KeyTaken, StorageFull, StoreError
 from memkura.records import ExportReport, ImportReport, Remembered
 from memkura.rows import Own, Rows, located
+from memkura.vectors import without_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -167,20 +168,14 @@ def import_file(
         LimitExceeded: it is larger than a file may be, or one of its rows is.
         KeyTaken: a row would take the key of a trusted memory.
     """
-    source = _path(path)
+    given: Sequence[Row] = []
+    place = ""
     try:
-        # Opened once: what comes through a pipe cannot be read again.
-        with source.open("rb") as file:
-            chosen, objects = _read(source, file, _format(format))
-            place = _PLACES[chosen]
-            rows: Own | Rows = Own(objects, place) if as_own else Rows(objects, context_id, place)
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-        raise InvalidInput(problem, field="path", value=repr(str(source)), advice="Nothing was imported") from None
-    given = list(rows)
-    if is_alone:
-        _see_alone(given, context_id, place)
-    try:
+        chosen, rows = _rows(_path(path), context_id, _format(format), as_own=as_own)
+        place = _PLACES[chosen]
+        given = list(rows)
+        if is_alone:
+            _see_alone(given, context_id, place)
         known = bound.core.standings([_named(row) for row in given])
         wanted = [word == "new" or (again and word in {"forgotten", "purged"}) for word, _ in known]
         given = (
@@ -193,6 +188,18 @@ def import_file(
     except (InvalidInput, KeyTaken) as error:
         raise located(error, given, place) from None
     return _report(rows, known, wanted, taken)
+
+
+def _rows(path: Path, context_id: str | None, given: str | None, *, as_own: bool) -> tuple[str, Own | Rows]:
+    """The file's format and its rows, all read."""
+    try:
+        # Opened once: what comes through a pipe cannot be read again.
+        with path.open("rb") as file:
+            chosen, objects = _read(path, file, given)
+            place = _PLACES[chosen]
+            return chosen, Own(objects, place) if as_own else Rows(objects, context_id, place)
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror or error}", field="path", value=repr(str(path))) from None
 
 
 def _named(row: Row) -> tuple[str, str | None, str | None]:
@@ -209,7 +216,8 @@ def _remember(
 ) -> list[tuple[str, _core.Receipt]]:
     items = [row.item for row in given]
     vectors = embed(items, _core.check_drafts, progress)
-    return _written(bound.core.import_drafts, _drafts(items), vectors, [_named(row)[1] for row in given], again=again)
+    ids = [_named(row)[1] for row in given]
+    return bound.core.import_drafts(without_vectors(items), vectors, ids, again=again)
 
 
 def _adopt(
@@ -220,22 +228,11 @@ def _adopt(
     again: bool,  # noqa: FBT001 - likewise
 ) -> list[tuple[str, _core.Receipt]]:
     states = [row.item for row in given]
-    _core.check_states(_drafts(states))
+    _core.check_states(without_vectors(states))
     # Only a present state is ever recalled.
     present = iter(embed([state for state in states if state.get("replaced_at") is None], lambda _: None, progress))
     vectors = [next(present) if state.get("replaced_at") is None else (None, None, None) for state in states]
-    return _written(bound.core.adopt, _drafts(states), vectors, again=again)
-
-
-def _written(
-    write: Callable[..., list[tuple[str, _core.Receipt]]], *rows: object, again: bool
-) -> list[tuple[str, _core.Receipt]]:
-    """What `write` answers: from here on the rows are in the store."""
-    return write(*rows, again=again)
-
-
-def _drafts(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in item.items() if name != "embedding"} for item in items]
+    return bound.core.adopt(without_vectors(states), vectors, again=again)
 
 
 def _report(
@@ -277,7 +274,7 @@ def _see_alone(given: Iterable[Row], context_id: str | None, place: str) -> None
                 "names another context than the handle's",
                 field=f"{place} {row.number}",
                 value=repr(row.item["context_id"]),
-                advice="Use engine.import_file. Nothing was imported",
+                advice="Use engine.import_file",
             )
 
 
@@ -290,9 +287,7 @@ def _read(path: Path, file: BufferedReader, given: str | None) -> tuple[str, Ite
         found = ("a tar archive", "Unpack it yourself")
     if found is not None:
         kind, advice = found
-        raise InvalidInput(
-            f"{path.name} is {kind}, and no file of rows", field="path", advice=f"{advice}. Nothing was imported"
-        )
+        raise InvalidInput(f"{path.name} is {kind}, and no file of rows", field="path", advice=advice)
     if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
         raise jsonl.too_much("bytes", FILE_BYTES_MAX, "path")
     chosen = given or _by_ending(path) or ("msgpack" if head and packed.is_map(head[0]) else "jsonl")
@@ -329,7 +324,9 @@ def _path(given: object) -> Path:
 def _format(given: object) -> str | None:
     if given is None or (isinstance(given, str) and given in _ENDINGS):
         return given
-    raise InvalidInput("is not known", field="format", value=repr(given), advice=f"Use one of {', '.join(_ENDINGS)}")
+    raise InvalidInput(
+        "is not known", field="format", value=arguments.shown(given), advice=f"Use one of {', '.join(_ENDINGS)}"
+    )
 
 
 def _by_ending(path: Path | None) -> str | None:

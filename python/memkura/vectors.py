@@ -8,7 +8,7 @@ its vector and with the reason, a question is answered by text.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memkura import _core, arguments
 from memkura.errors import EmbedderFailed, LimitExceeded
@@ -16,7 +16,7 @@ from memkura.records import EmbedderInfo
 from memkura.visible import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memkura.embedders import Embedder, Kind, Vector
 
@@ -36,6 +36,11 @@ class Embedded(NamedTuple):
     embedding: object = None
     error: str | None = None
     made_by: str | None = None
+
+
+def without_vectors(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The items as the core reads them, which is given their vectors beside them."""
+    return [{name: value for name, value in item.items() if name != "embedding"} for item in items]
 
 
 class Vectors:

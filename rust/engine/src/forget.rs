@@ -78,12 +78,13 @@ impl Engine {
         /// At a time: others write in between.
         const ROWS: usize = 1_000;
         for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
-            let is_left =
-                || self.record.read(|reader| Ok::<_, EngineError>(!reader.forgotten(&context, 1)?.is_empty()));
-            while is_left()? {
-                self.written_for_sure(|writer: &Writer<'_>| {
-                    let forgotten = writer.forgotten(&context, ROWS)?;
-                    forgotten.iter().try_for_each(|memory| Ok(writer.purge(memory, door, now)?))
+            let mut done = 0;
+            // Looked for by reading: most of the time there is nothing, and nobody need wait.
+            while !self.record.read(|reader| Ok::<_, EngineError>(reader.forgotten(&context, done, 1)?))?.is_empty() {
+                done = self.written_for_sure(|writer: &Writer<'_>| {
+                    let forgotten = writer.forgotten(&context, done, ROWS)?;
+                    forgotten.iter().try_for_each(|memory| writer.purge(memory, door, now))?;
+                    Ok(forgotten.last().map_or(i64::MAX, |memory| memory.row))
                 })?;
             }
         }

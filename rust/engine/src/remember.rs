@@ -88,9 +88,7 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Vec<Receipt>, EngineError> {
         let _inside = self.enter()?;
-        if drafts.len() > BATCH_MAX {
-            return Err(Invalid::over_limit("items", drafts.len(), BATCH_MAX, "drafts").into());
-        }
+        check_batch(drafts.len(), "drafts")?;
         let now = self.steady(now);
         let mut checked = Vec::with_capacity(drafts.len());
         for (at, (draft, embedding)) in drafts.into_iter().enumerate() {
@@ -267,7 +265,17 @@ impl Engine {
     }
 }
 
+/// Refuses more than one transaction takes in.
+pub(crate) fn check_batch(count: usize, of: &str) -> Result<(), Invalid> {
+    if count > BATCH_MAX { Err(Invalid::over_limit("items", count, BATCH_MAX, of)) } else { Ok(()) }
+}
+
 impl Receipt {
+    /// Nothing was written: what was asked for is known by this id, or was.
+    pub(crate) const fn untouched(memory_id: MemoryId) -> Self {
+        Self { memory_id, created: false, version: 0, duplicates: Vec::new(), embedded: false }
+    }
+
     pub(crate) fn of(memory: &Memory, created: bool) -> Self {
         let Memory { memory_id, version, embedded, .. } = *memory;
         Self { memory_id, created, version, duplicates: Vec::new(), embedded }
@@ -305,8 +313,7 @@ fn repeated(writer: &Writer<'_>, context: &Context, draft: &Draft) -> Result<Opt
     let Some(word) = &draft.idempotency_key else { return Ok(None) };
     let Some(id) = writer.by_idempotency(context, word)? else { return Ok(None) };
     let known = writer.by_id(context, id)?;
-    let gone = Receipt { memory_id: id, created: false, version: 0, duplicates: Vec::new(), embedded: false };
-    Ok(Some(known.map_or(gone, |memory| Receipt::of(&memory, false))))
+    Ok(Some(known.map_or(Receipt::untouched(id), |memory| Receipt::of(&memory, false))))
 }
 
 /// Memories that a read shows now and that say the same in the same words. The fingerprint finds them, the texts decide.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use memkura_index::tokens::ANALYSER_VERSION;
 use memkura_index::{Contents, FileSum, IndexError, Partition, Snapshot, Written, crc_of, sum_up};
 use memkura_model::Context;
-use memkura_store::{Embedder, StoreError, patiently, sync_folder};
+use memkura_store::{Embedder, StoreError, patiently, private_file, sync_folder};
 use serde_json::{Value, json};
 
 use crate::open::{Loaded, locked, read, write};
@@ -47,8 +47,8 @@ impl Engine {
         }
     }
 
-    /// Lets a thread of its own seal what has grown large, unless one is at it already. A write waits for it while the partition
-    /// is copied, and not while the copy is written.
+    /// Lets a thread of its own seal what has grown large, unless one is at it already. A write waits while the partition is
+    /// copied, and not while the copy is written.
     pub(crate) fn seal_soon(&self) {
         if self.record.is_read_only()
             || !self.seal_is_due.load(Ordering::Acquire)
@@ -130,7 +130,7 @@ impl Engine {
         private_folder(&root)?;
         // A store may come from a stranger: what is written and removed here must lie in it.
         root.parent().into_iter().chain([root.as_path()]).try_for_each(see_folder)?;
-        let file = private_file(&root.join("LOCK"))?;
+        let file = open_file(&root.join("LOCK"))?;
         let locked = patiently(patience, || match file.try_lock() {
             Ok(()) => Ok(Some(())),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -328,19 +328,15 @@ fn foreign(path: &Path) -> IndexError {
     IndexError::Sealed(format!("{} is not of memkura's making", path.display()))
 }
 
-fn private_file(path: &Path) -> Result<File, IndexError> {
+fn open_file(path: &Path) -> Result<File, IndexError> {
     if path.symlink_metadata().is_ok_and(|known| !known.is_file()) {
         return Err(foreign(path));
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    Ok(options.open(path)?)
+    Ok(private_file().create(true).truncate(true).open(path)?)
 }
 
 fn write_synced(path: &Path, text: &str) -> Result<(), IndexError> {
-    let mut file = private_file(path)?;
+    let mut file = open_file(path)?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
     Ok(file.sync_all()?)
 }

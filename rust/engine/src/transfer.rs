@@ -7,13 +7,12 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use memkura_model::limits::BATCH_MAX;
 use memkura_model::{
     Action, Context, Door, Draft, Filter, Invalid, Memory, MemoryId, Origin, SourceType, Status, Tier, Timestamp, fold,
 };
 use memkura_store::{Reader, Revision, Writer};
 
-use crate::remember::{Embedding, Receipt};
+use crate::remember::{Embedding, Receipt, check_batch};
 use crate::{Engine, EngineError, trust};
 
 /// One state of a memory that leaves the store, and the origin of its context.
@@ -177,7 +176,7 @@ impl Engine {
     pub fn import(&self, rows: Vec<Drafted>, again: bool, now: Timestamp) -> Result<Vec<Taken>, EngineError> {
         const DOOR: Door = Door::Import;
         let _inside = self.enter()?;
-        check_count(rows.len())?;
+        check_batch(rows.len(), "rows")?;
         let now = self.steady(now);
         let mut checked = Vec::with_capacity(rows.len());
         for (at, Drafted { draft, memory_id, embedding }) in rows.into_iter().enumerate() {
@@ -196,7 +195,7 @@ impl Engine {
                         word.map_or(Ok(()), |word| writer.forget_idempotency(&context, word))?;
                     }
                     Standing::Here(id) | Standing::Forgotten(id) | Standing::Purged(id) => {
-                        return Ok((standing, untouched(id)));
+                        return Ok((standing, Receipt::untouched(id)));
                     }
                 }
                 let receipt = self.write_draft(writer, &draft, &embedding, DOOR, now);
@@ -222,7 +221,7 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Vec<Taken>, EngineError> {
         let _inside = self.enter()?;
-        check_count(states.len())?;
+        check_batch(states.len(), "rows")?;
         let now = self.steady(now);
         let mut checked = Vec::with_capacity(states.len());
         for (at, (kept, embedding)) in states.into_iter().enumerate() {
@@ -264,8 +263,8 @@ impl Engine {
     ) -> Result<Receipt, EngineError> {
         let mut memory = Memory { trust_tier: life.tier, ..self.kept_memory(life, &life.present, now) };
         match life.standing {
-            Standing::Here(id) => return Ok(untouched(id)),
-            Standing::Forgotten(id) | Standing::Purged(id) if !again => return Ok(untouched(id)),
+            Standing::Here(id) => return Ok(Receipt::untouched(id)),
+            Standing::Forgotten(id) | Standing::Purged(id) if !again => return Ok(Receipt::untouched(id)),
             _ => {}
         }
         trust::may_deliver(memory.delivery_mode, memory.trust_tier)?;
@@ -343,13 +342,6 @@ impl Piece {
     }
 }
 
-fn check_count(count: usize) -> Result<(), Invalid> {
-    if count > BATCH_MAX {
-        return Err(Invalid::over_limit("items", count, BATCH_MAX, "rows"));
-    }
-    Ok(())
-}
-
 /// What `context` knows of a row by the id that it had elsewhere, or by the word of an earlier import.
 fn standing(
     reader: &Reader<'_>,
@@ -387,11 +379,6 @@ fn text_versions(life: &Life) -> Vec<i64> {
 
 fn same_text(one: &Draft, other: &Draft) -> bool {
     one.summary == other.summary && one.content == other.content
-}
-
-/// The answer to a row that was not written.
-const fn untouched(memory_id: MemoryId) -> Receipt {
-    Receipt { memory_id, created: false, version: 0, duplicates: Vec::new(), embedded: false }
 }
 
 /// Refuses a state that no store of ours could have written.

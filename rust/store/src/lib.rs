@@ -19,5 +19,5 @@ pub use error::StoreError;
 pub use patience::patiently;
 pub use sqlite::{
     Durability, Embedder, EmbedderState, Options, PendingEmbedding, Reader, Record, Revision, Totals, VectorRow,
-    Writer, restore, sqlite_version, sync_folder,
+    Writer, private_file, restore, sqlite_version, sync_folder,
 };

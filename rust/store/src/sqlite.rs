@@ -15,7 +15,7 @@ mod round;
 mod writer;
 
 pub use backup::restore;
-pub use connection::{Durability, Options, sqlite_version, sync_folder};
+pub use connection::{Durability, Options, private_file, sqlite_version, sync_folder};
 pub use embedding::{Embedder, EmbedderState, PendingEmbedding};
 pub use reader::{Reader, Revision, Totals, VectorRow};
 pub use record::Record;

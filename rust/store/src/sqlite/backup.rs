@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::connection::{DATABASE, prepare_folder, sync_folder};
+use super::connection::{DATABASE, is_out_of_room, prepare_folder, private_file, sync_folder};
 use super::{Record, migrate};
 use crate::StoreError;
 
@@ -21,11 +21,17 @@ impl Record {
         }
         let aside = Aside::new(destination)?;
         // As a statement of its own, it reads one moment of the record and makes others wait for nothing.
-        self.reading(|connection| {
-            connection.execute("VACUUM INTO ?1", [aside.path.to_string_lossy()])?;
-            Ok::<_, StoreError>(())
-        })?;
+        self.reading(|connection| copy_record(connection, &aside.path))?;
         aside.publish(destination)
+    }
+}
+
+/// Copies what was committed before, as one file without a log, into the empty file at `path`.
+pub fn copy_record(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let name = path.to_str().ok_or_else(|| StoreError::NotAStore(format!("{} is no text", path.display())))?;
+    match connection.execute("VACUUM INTO ?1", [name]) {
+        Err(_) if is_out_of_room(connection) => Err(StoreError::Full),
+        outcome => outcome.map(|_| ()).map_err(StoreError::from),
     }
 }
 
@@ -91,11 +97,8 @@ impl Aside {
         let mut name = destination.as_os_str().to_owned();
         name.push(format!(".{}", migrate::random_name::<8>()?));
         let path = PathBuf::from(name);
-        let mut new = File::options();
-        new.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
-        new.open(&path).map_err(|error| StoreError::io(format!("creating {}", path.display()), error))?;
+        let failed = |error| StoreError::io(format!("creating {}", path.display()), error);
+        private_file().create_new(true).open(&path).map_err(failed)?;
         Ok(Self { path })
     }
 

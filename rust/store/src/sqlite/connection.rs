@@ -182,13 +182,23 @@ pub fn prepare(folder: &Path, create: bool) -> Result<PathBuf, StoreError> {
     }
     prepare_folder(folder)?;
     // SQLite gives its side files the mode of the database file, so this one mode decides them all.
-    let mut new = std::fs::OpenOptions::new();
-    new.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
-    new.open(&file).map_err(|error| StoreError::io(format!("creating {}", file.display()), error))?;
+    private_file()
+        .create(true)
+        .truncate(false)
+        .open(&file)
+        .map_err(|error| StoreError::io(format!("creating {}", file.display()), error))?;
     sync_folder(folder)?;
     Ok(file)
+}
+
+/// How a file is opened for writing that, when it is new, its owner alone may read.
+#[must_use]
+pub fn private_file() -> std::fs::OpenOptions {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// Makes a folder for a store where there is none. What holds other things is not taken over.

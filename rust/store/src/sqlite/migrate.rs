@@ -5,14 +5,15 @@
 //! store, which the next one brings to the newest version, or the new one with a copy, which the next one removes.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use memkura_model::Timestamp;
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::connection::{Options, Place, connect, is_out_of_room, sync_folder};
+use super::backup::copy_record;
+use super::connection::{Options, Place, connect, private_file, sync_folder};
 use super::guard::Header;
 use super::log::beside;
 use crate::StoreError;
@@ -109,20 +110,12 @@ fn keep_copy(record: &Path, options: &Options) -> Result<(), StoreError> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let mut new = File::options();
-    new.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
-    let file = new.open(&incomplete).map_err(failed)?;
+    let file = private_file().create_new(true).open(&incomplete).map_err(failed)?;
     // The connection that is about to change the record cannot do this within its transaction; another one sees the record
     // as it was committed.
     let reader = connect(&Place::File(record.to_owned()), options)?;
-    let copied = match reader.execute("VACUUM INTO ?1", [incomplete.to_string_lossy()]) {
-        Err(_) if is_out_of_room(&reader) => Err(StoreError::Full),
-        outcome => outcome.map_err(StoreError::from),
-    };
-    let published = copied
-        .and_then(|_| file.sync_all().map_err(failed))
+    let published = copy_record(&reader, &incomplete)
+        .and_then(|()| file.sync_all().map_err(failed))
         .and_then(|()| fs::rename(&incomplete, &copy).map_err(failed))
         .and_then(|()| sync_folder(record.parent().unwrap_or(Path::new(""))));
     if published.is_err() {

@@ -211,36 +211,35 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// When the record cannot be read.
     pub fn indexed(&self, context: &Context, mut each: impl FnMut(Memory)) -> Result<(), StoreError> {
-        let sql = format!(
-            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND (status <> 'retired' OR superseded_by IS NOT NULL) ORDER BY row"
-        );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let name = Arc::from(context.name.as_str());
-        let mut rows = statement.query([context.number])?;
-        while let Some(row) = rows.next()? {
-            each(memory_from(row, &name)?);
-        }
-        Ok(())
+        self.each_indexed(context, MEMORY, memory_from, |memory| {
+            each(memory);
+            ControlFlow::Continue(())
+        })
     }
 
-    /// The present state of every row of a context that is in use or was superseded, in the order of writing, until `each`
-    /// has had enough.
+    /// As [`Reader::indexed`], with what brought each row to its present state, until `each` has had enough.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn present(
+    pub fn present(&self, context: &Context, each: impl FnMut(Revision) -> ControlFlow<()>) -> Result<(), StoreError> {
+        self.each_indexed(context, &format!("{MEMORY}, last_action, last_door, NULL"), revision_from, each)
+    }
+
+    fn each_indexed<T>(
         &self,
         context: &Context,
-        mut each: impl FnMut(Revision) -> ControlFlow<()>,
+        columns: &str,
+        read: fn(&Row<'_>, &Arc<str>) -> rusqlite::Result<T>,
+        mut each: impl FnMut(T) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let sql = format!(
-            "SELECT {MEMORY}, last_action, last_door, NULL FROM memory WHERE context = ?1 AND (status <> 'retired' OR superseded_by IS NOT NULL) ORDER BY row"
+            "SELECT {columns} FROM memory WHERE context = ?1 AND (status <> 'retired' OR superseded_by IS NOT NULL) ORDER BY row"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let name = Arc::from(context.name.as_str());
         let mut rows = statement.query([context.number])?;
         while let Some(row) = rows.next()? {
-            if each(revision_from(row, &name)?).is_break() {
+            if each(read(row, &name)?).is_break() {
                 break;
             }
         }
@@ -264,15 +263,15 @@ impl<'a> Reader<'a> {
         self.many(context, &format!("SELECT {MEMORY} FROM memory WHERE context = ?1 ORDER BY row"), [context.number])
     }
 
-    /// Up to `limit` rows of a context whose last change was to forget them.
+    /// Up to `limit` rows of a context, after row `after`, whose last change was to forget them.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn forgotten(&self, context: &Context, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub fn forgotten(&self, context: &Context, after: i64, limit: usize) -> Result<Vec<Memory>, StoreError> {
         let sql = format!(
-            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND status = 'retired' AND last_action = ?2 ORDER BY row LIMIT ?3"
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND row > ?2 AND status = 'retired' AND last_action = ?3 ORDER BY row LIMIT ?4"
         );
-        self.many(context, &sql, params![context.number, Action::Forget.as_str(), limit as i64])
+        self.many(context, &sql, params![context.number, after, Action::Forget.as_str(), limit as i64])
     }
 
     /// Every row of a context in the state that it had at `at`.

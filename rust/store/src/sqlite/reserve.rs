@@ -1,8 +1,9 @@
 //! Some room that is kept for forgetting: on a full disk it takes a write to give any back.
 
-use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use super::connection::private_file;
 
 /// Enough for the log of a transaction that forgets, and for the memory that its readers share: each page once.
 const BYTES: usize = 512 << 10;
@@ -13,11 +14,7 @@ pub fn keep(database: &Path) {
     if path.exists() {
         return;
     }
-    let mut new = OpenOptions::new();
-    new.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut new, 0o600);
-    let written = new.open(&path).and_then(|mut file: File| file.write_all(&vec![0; BYTES]));
+    let written = private_file().create_new(true).open(&path).and_then(|mut file| file.write_all(&vec![0; BYTES]));
     if written.is_err() {
         spend(database);
     }
