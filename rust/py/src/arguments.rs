@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memkura_engine::{Durability, Kept, Legs, ListOrder, Recall, RecordOptions, Selection};
+use memkura_engine::{Durability, Embedding, Kept, Legs, ListOrder, Recall, RecordOptions, Selection};
 use memkura_model::filter::parse;
 use memkura_model::limits::{BATCH_MAX, BUSY_TIMEOUT_SECONDS_MAX};
 use memkura_model::recall::{Curve, Fusion, Weights};
@@ -13,6 +13,7 @@ use memkura_model::{
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::embedding::Embedded;
 use crate::error::{Fault, guarded};
 use crate::values::{Use, instant, mended, name, object};
 use crate::{clock, embedding};
@@ -83,6 +84,26 @@ pub fn patch(fields: &Bound<'_, PyAny>) -> Result<(Patch, Vec<String>), Fault> {
         }
     }
     Ok((patch, warnings))
+}
+
+/// Each of `items` as `read` reads it, with its vectors and the fields whose text had to be mended. The first one stands at
+/// place `first` among more.
+pub fn with_vectors<T>(
+    items: Any<'_, '_>,
+    embedded: Vec<Embedded<'_>>,
+    first: usize,
+    read: impl Fn(Any<'_, '_>) -> Result<(T, Vec<String>), Fault>,
+) -> Result<Vec<(T, Embedding, Vec<String>)>, Fault> {
+    let mut embedded = embedded.into_iter();
+    let items = items.try_iter()?.enumerate().map(|(at, item)| {
+        let vectors = embedded.next().unwrap_or_default();
+        let both = || {
+            let (item, warnings) = read(&item?)?;
+            Ok((item, embedding::document(vectors)?, warnings))
+        };
+        both().map_err(|fault: Fault| fault.in_item(first + at))
+    });
+    items.collect()
 }
 
 /// Warns of texts that had to be mended, at the line of Python that gave them. Before anything is written: a warning that is

@@ -11,11 +11,11 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::arguments::{
     self, RecallArguments, count, door, draft, filter, id, optional, order, origin, patch, record_options, selection,
-    truth, warn,
+    truth, warn, with_vectors,
 };
 use crate::embedding::Embedded;
 use crate::error::{Fault, guarded};
-use crate::memory::{PyHit, PyMemory, PyReceipt, explained, fields, plan};
+use crate::memory::{PyHit, PyMemory, PyReceipt, explained, plan, state_fields};
 use crate::values::name;
 use crate::{clock, embedding, transfer};
 
@@ -116,16 +116,9 @@ impl PyEngine {
         guarded(py, || {
             let now = self.now(py)?;
             let door = self::door(door)?;
-            let mut embedded = embedded.into_iter();
-            let mut batch = Vec::new();
-            let mut mended = Vec::new();
-            for (at, fields) in drafts.try_iter()?.enumerate() {
-                let place = |fault: Fault| fault.in_item(first + at);
-                let (draft, warnings) = draft(&fields?).map_err(place)?;
-                let embedding = embedding::document(embedded.next().unwrap_or_default()).map_err(place)?;
-                batch.push((draft, embedding));
-                mended.push(warnings);
-            }
+            let rows = with_vectors(drafts, embedded, first, draft)?;
+            let (batch, mended): (Vec<_>, Vec<_>) =
+                rows.into_iter().map(|(draft, embedding, warnings)| ((draft, embedding), warnings)).unzip();
             warn(py, &mended.concat())?;
             let receipts = self.detached(py, |engine| engine.remember_many(batch, first, door, now))?;
             Ok(receipts.into_iter().zip(mended).map(|(receipt, warnings)| PyReceipt::new(receipt, warnings)).collect())
@@ -330,9 +323,7 @@ impl PyEngine {
             let History { states, purged } = self.detached(py, |engine| engine.history(&context, id))?;
             let history = PyList::empty(py);
             for state in &states {
-                let entry = fields(py, &state.memory)?;
-                entry.set_item("action", &state.action)?;
-                entry.set_item("door", &state.door)?;
+                let entry = state_fields(py, state)?;
                 clock::put(&entry, "replaced_at", state.replaced_at)?;
                 history.append(entry)?;
             }

@@ -1,6 +1,6 @@
 //! What Python gets back: frozen objects whose fields are built when they are read.
 
-use memkura_engine::{Explanation, Hit, Receipt};
+use memkura_engine::{Explanation, Hit, Receipt, Revision};
 use memkura_index::vector::Plan;
 use memkura_index::{Found, TermShare};
 use memkura_model::{Memory, MemoryId};
@@ -273,8 +273,16 @@ impl PyReceipt {
     }
 }
 
+/// Every field of one state of a memory, and what brought it about.
+pub fn state_fields<'py>(py: Python<'py>, state: &Revision) -> PyResult<Bound<'py, PyDict>> {
+    let out = fields(py, &state.memory)?;
+    out.set_item("action", &state.action)?;
+    out.set_item("door", &state.door)?;
+    Ok(out)
+}
+
 /// Every field of a memory.
-pub fn fields<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
+fn fields<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("memory_id", memory.memory_id.to_string())?;
     out.set_item("context_id", &*memory.context_id)?;

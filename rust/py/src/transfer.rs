@@ -7,9 +7,9 @@ use pyo3::types::PyList;
 
 use crate::arguments;
 use crate::clock;
-use crate::embedding::{self, Embedded};
+use crate::embedding::Embedded;
 use crate::error::Fault;
-use crate::memory::{PyReceipt, fields};
+use crate::memory::{PyReceipt, state_fields};
 
 /// A row's context, its id in the store that it came from, and its idempotency word.
 pub type Named = (String, Option<String>, Option<String>);
@@ -28,10 +28,8 @@ pub fn hand_over(py: Python<'_>, sink: &Py<PyAny>, piece: &[Leaving]) -> PyResul
     }
     let rows = PyList::empty(py);
     for Leaving { state, origin } in piece {
-        let row = fields(py, &state.memory)?;
+        let row = state_fields(py, state)?;
         row.set_item("origin", origin.as_str())?;
-        row.set_item("action", &state.action)?;
-        row.set_item("door", &state.door)?;
         if state.replaced_at.is_some() {
             clock::put(&row, "replaced_at", state.replaced_at)?;
         }
@@ -68,34 +66,20 @@ pub fn drafts(
     embedded: Vec<Embedded<'_>>,
     ids: Vec<Option<String>>,
 ) -> Result<Given<Drafted>, Fault> {
-    let mut given = embedded.into_iter().zip(ids);
-    let mut rows = Vec::new();
-    let mut mended = Vec::new();
-    for (at, fields) in drafts.try_iter()?.enumerate() {
-        let (embedded, id) = given.next().unwrap_or_default();
-        let read = || {
-            let (draft, warnings) = arguments::draft(&fields?)?;
-            Ok((draft, embedding::document(embedded)?, warnings))
-        };
-        let (draft, embedding, warnings) = read().map_err(|fault: Fault| fault.in_item(at))?;
-        rows.push(Drafted { draft, memory_id: id.and_then(|id| id.parse().ok()), embedding });
-        mended.push(warnings);
-    }
-    Ok((rows, mended))
+    let rows = arguments::with_vectors(drafts, embedded, 0, arguments::draft)?;
+    let rows = rows.into_iter().zip(ids.into_iter().chain(std::iter::repeat(None))).map(
+        |((draft, embedding, warnings), id)| {
+            (Drafted { draft, memory_id: id.and_then(|id| id.parse().ok()), embedding }, warnings)
+        },
+    );
+    Ok(rows.unzip())
 }
 
 /// States of an owner's file with their vectors; and for each memory the fields whose text had to be mended.
 pub fn states(states: &Bound<'_, PyAny>, embedded: Vec<Embedded<'_>>) -> Result<Given<(Kept, Embedding)>, Fault> {
-    let mut embedded = embedded.into_iter();
     let mut rows = Vec::new();
     let mut mended = Vec::new();
-    for (at, fields) in states.try_iter()?.enumerate() {
-        let embedded = embedded.next().unwrap_or_default();
-        let read = || {
-            let (kept, warnings) = arguments::kept(&fields?)?;
-            Ok((kept, embedding::document(embedded)?, warnings))
-        };
-        let (kept, embedding, warnings) = read().map_err(|fault: Fault| fault.in_item(at))?;
+    for (kept, embedding, warnings) in arguments::with_vectors(states, embedded, 0, arguments::kept)? {
         if kept.replaced_at.is_none() {
             mended.push(warnings);
         }
