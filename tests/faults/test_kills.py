@@ -166,6 +166,33 @@ def test_killed_threads_lose_nothing(nursery: Nursery, store_path: Path, life: i
     assert killer.acknowledged > killer.kills
 
 
+def test_processes_threads_and_upkeep_at_once_lose_nothing(nursery: Nursery, store_path: Path) -> None:
+    """Four processes of four threads remember, beside two that do nothing but upkeep."""
+    opened(store_path).close()
+    journals = [[store_path.with_name(f"{process}-{at}.journal") for at in range(GANG)] for process in range(GANG)]
+    children = [
+        nursery.start(
+            "writing.write_at_once",
+            str(store_path),
+            [str(journal) for journal in of_one],
+            f"busy {process}",
+            operations=25 * TIMES,
+            verbs="r",
+        )
+        for process, of_one in enumerate(journals)
+    ]
+    children += [nursery.start("writing.maintain", str(store_path), 200 * TIMES) for _ in range(2)]
+    assert [nursery.wait(child) for child in children] == [0] * 6
+    ledger = Ledger()
+    acknowledged = sum(ledger.read(journal.read_text().splitlines()) for of_one in journals for journal in of_one)
+    assert (acknowledged, ledger.failures) == (400 * TIMES, [])
+    with opened(store_path) as engine:
+        check(engine, ledger)
+        assert engine.count("c") == 400 * TIMES
+        assert engine.doctor().drift == 0
+    check_file(store_path)
+
+
 @pytest.mark.parametrize(
     ("fault", "found"),
     [

@@ -192,12 +192,30 @@ def write(
         Writer(engine, Journal(journal), seed, known, fault).work(operations, verbs)
 
 
-def write_at_once(path: str, journals: Sequence[str], seed: str, known: Sequence[tuple[str, str]]) -> None:
-    """A child whose threads write until it is killed, each with its own memories and its own journal."""
+def write_at_once(
+    path: str,
+    journals: Sequence[str],
+    seed: str,
+    known: Sequence[tuple[str, str]] = (),
+    *,
+    operations: int = 1_000_000,
+    verbs: str = MIXED,
+) -> None:
+    """A child whose threads write until it is killed, or so many operations; each has its own memories and journal."""
     with opened(path) as engine, ThreadPoolExecutor(len(journals)) as threads:
-        for at, journal in enumerate(journals):
-            writer = Writer(engine, Journal(journal), f"{seed} {at}", known[at :: len(journals)])
-            threads.submit(writer.work, 1_000_000)
+        writers = [
+            Writer(engine, Journal(journal), f"{seed} {at}", known[at :: len(journals)])
+            for at, journal in enumerate(journals)
+        ]
+        for done in [threads.submit(writer.work, operations, verbs) for writer in writers]:
+            done.result()
+
+
+def maintain(path: str, times: int) -> None:
+    """A child that does the store's upkeep again and again."""
+    with opened(path) as engine:
+        for _ in range(times):
+            engine.maintain()
 
 
 def fill(store: str, journal: str, ballast: str, limit: int, *, fault: str = "") -> None:

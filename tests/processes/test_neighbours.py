@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,18 +145,45 @@ def test_neighbours_batch_and_new_context_are_seen(engine: Engine, neighbour: Ne
     assert {one["context_id"] for one in engine.contexts()} == {"c", "new"}
 
 
+@contextmanager
+def _held(store: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process inside a write transaction, until it is sent a line."""
+    hold = (
+        "import sqlite3, sys\nrecord = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "record.execute('BEGIN IMMEDIATE')\nprint('held', flush=True)\ninput()\nrecord.execute('COMMIT')\n"
+    )
+    command = [sys.executable, "-c", hold, str(store / "record.sqlite3")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holding:
+        assert holding.stdout
+        assert holding.stdout.readline() == "held\n"
+        yield holding
+        holding.kill()
+
+
+def test_neighbour_in_a_write_keeps_nobody_from_opening_and_reading(store_path: Path) -> None:
+    """Only a write waits for it, and goes on when it has committed."""
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember("c", "before")
+    with (
+        _held(store_path) as holding,
+        memkura.open(store_path, embedder=None) as engine,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        assert engine.recall("c", "before")[0].summary == "before"
+        writing = threads.submit(engine.remember, "c", "after")
+        assert engine.count("c") == 1
+        assert holding.poll() is None
+        assert not writing.done()
+        holding.communicate("\n")
+        assert writing.result().created
+        assert engine.count("c") == 2
+
+
 def test_threads_wait_for_a_neighbour_together(store_path: Path) -> None:
     """Each waits its own patience for another process's write, not that of the threads before it as well."""
-    hold = (
-        "import sqlite3, sys, time\nrecord = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
-        "record.execute('BEGIN IMMEDIATE')\nprint('held', flush=True)\ntime.sleep(60)\n"
-    )
     with memkura.open(store_path, embedder=None, busy_timeout=1.0) as engine:
         engine.remember("c", "before")
-        command = [sys.executable, "-c", hold, str(store_path / "record.sqlite3")]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holding:
-            assert holding.stdout
-            assert holding.stdout.readline() == "held\n"
+        with _held(store_path):
 
             def waited(number: int) -> float:
                 begun = time.monotonic()
@@ -166,7 +194,6 @@ def test_threads_wait_for_a_neighbour_together(store_path: Path) -> None:
             alone = waited(0)
             with ThreadPoolExecutor(6) as threads:
                 together = list(threads.map(waited, range(6)))
-            holding.kill()
         assert max(together) < 3 * alone, "six threads waited one after the other"
         assert engine.count("c") == 1
         engine.remember("c", "after")
