@@ -10,7 +10,6 @@ import json
 import math
 import re
 import shutil
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -389,17 +388,13 @@ class IndexFiles(Parser):
         self.words: dict[bytes, bytes] = {}
         for pattern in (
             rb"\d+/([0-9a-f]{32})/",
-            rb"/([0-9a-f]{32})\.idx",
             rb'"store":"([^"]+)"',
-            rb'"last_memory":"([^"]+)"',
+            rb'"mark":"([^"]+)"',
         ):
             everything = b"\n".join([*(name.encode() for name in files), *files.values()])
             found = re.search(pattern, everything)
             assert found, pattern
             self.words[found[1]] = (f"<word {len(self.words)}>".encode() + b"." * 64)[: len(found[1])]
-        # A segment has its id with dashes too.
-        (segment,) = (word for word, said in self.words.items() if said.startswith(b"<word 1>"))
-        self.words[str(uuid.UUID(segment.decode())).encode()] = b"<word with dashes>".ljust(36, b".")
         self.whole = {
             self._said(name.encode()): self._said(content)
             for name, content in files.items()

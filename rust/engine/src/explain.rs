@@ -54,10 +54,10 @@ impl Engine {
         let prepared = self.prepare(&recall, loaded.bound.as_ref())?;
         let query = prepared.query(&recall, now);
         let partition = read(&loaded.partition);
-        let results = partition.search(&query)?;
+        let results = partition.search(&query);
         let at = results.found.iter().position(|found| found.memory_id == id);
         let terms = match partition.ordinal(memory.row) {
-            Some(ordinal) => partition.term_shares(&query, ordinal)?,
+            Some(ordinal) => partition.term_shares(&query, ordinal),
             None => Vec::new(),
         };
         let is_in_use = memory.status.is_recallable() || (recall.include_superseded && memory.superseded_by.is_some());

@@ -116,9 +116,11 @@ impl Engine {
     pub fn history(&self, context_id: &str, id: MemoryId) -> Result<History, EngineError> {
         let _inside = self.enter()?;
         let context = self.context(context_id)?.ok_or(EngineError::not_found(id))?;
-        let (states, purged) = self
-            .record
-            .read(|reader| Ok::<_, EngineError>((reader.history(&context, id)?, reader.purged(&context, id)?)))?;
+        let (states, purged) = self.record.read(|reader| {
+            let present = reader.by_id(&context, id)?;
+            let states = present.map(|memory| reader.history(&context, memory.row)).transpose()?;
+            Ok::<_, EngineError>((states.unwrap_or_default(), reader.purged(&context, id)?))
+        })?;
         if states.is_empty() && purged.is_none() {
             Err(EngineError::not_found(id))
         } else {

@@ -153,8 +153,8 @@ impl Engine {
             let query = prepared.query(recall, now);
             let (results, terms) = {
                 let partition = read(&loaded.partition);
-                let results = partition.search(&query)?;
-                let terms = terms(&partition, recall, &query, &results.found)?;
+                let results = partition.search(&query);
+                let terms = terms(&partition, recall, &query, &results.found);
                 (results, terms)
             };
             let mut found: Vec<(Found, Vec<TermShare>)> =
@@ -207,8 +207,8 @@ impl Engine {
             Ok::<_, EngineError>(memories)
         })?;
         let query = prepared.query(recall, then);
-        let results = partition.search(&query)?;
-        let terms = terms(&partition, recall, &query, &results.found)?;
+        let results = partition.search(&query);
+        let terms = terms(&partition, recall, &query, &results.found);
         let hits = results.found.into_iter().zip(terms).skip(recall.offset);
         let hits = hits
             .filter_map(|(found, terms)| Some(Hit { memory: memories.remove(&found.row)?, found, terms }))
@@ -317,16 +317,9 @@ fn shows(memory: &Memory, recall: &Recall, now: Timestamp) -> bool {
             && memory.expires_at.is_none_or(|end| now < end))
 }
 
-fn terms(
-    partition: &Partition,
-    recall: &Recall,
-    query: &Query<'_>,
-    found: &[Found],
-) -> Result<Vec<Vec<TermShare>>, EngineError> {
-    let shares = found
-        .iter()
-        .map(|found| if recall.explain { Ok(partition.term_shares(query, found.ordinal)?) } else { Ok(Vec::new()) });
-    shares.collect()
+fn terms(partition: &Partition, recall: &Recall, query: &Query<'_>, found: &[Found]) -> Vec<Vec<TermShare>> {
+    let shares = |found: &Found| if recall.explain { partition.term_shares(query, found.ordinal) } else { Vec::new() };
+    found.iter().map(shares).collect()
 }
 
 /// Checks what is asked, before anything is read.

@@ -48,6 +48,9 @@ pub struct Receipt {
     pub embedded: bool,
 }
 
+/// Most memories with the words of a new one that are looked at and reported.
+const DUPLICATES_MAX: usize = 20;
+
 impl Engine {
     /// Remembers one draft.
     ///
@@ -316,16 +319,18 @@ fn repeated(writer: &Writer<'_>, context: &Context, draft: &Draft) -> Result<Opt
     Ok(Some(known.map_or(Receipt::untouched(id), |memory| Receipt::of(&memory, false))))
 }
 
-/// Memories that a read shows now and that say the same in the same words. The fingerprint finds them, the texts decide.
+/// The newest memories that a read shows now and that say the same in the same words, oldest first. The fingerprint finds
+/// them, the texts decide. However often a text was written, a few tell that it was.
 fn duplicates(
     writer: &Writer<'_>,
     context: &Context,
     draft: &Draft,
     now: Timestamp,
 ) -> Result<Vec<Memory>, EngineError> {
-    let found = writer.by_fingerprint(context, fingerprint(&draft.summary, draft.content.as_deref()))?;
+    let fingerprint = fingerprint(&draft.summary, draft.content.as_deref());
+    let found = writer.by_fingerprint(context, fingerprint, DUPLICATES_MAX)?;
     let says_the_same = |memory: &Memory| same_words(&memory.summary, memory.content.as_deref(), draft);
-    Ok(found.into_iter().filter(|memory| memory.is_visible(now) && says_the_same(memory)).collect())
+    Ok(found.into_iter().rev().filter(|memory| memory.is_visible(now) && says_the_same(memory)).collect())
 }
 
 fn same_words(summary: &str, content: Option<&str>, draft: &Draft) -> bool {

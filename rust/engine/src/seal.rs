@@ -26,7 +26,7 @@ const SEAL_FRESH_SHARE: u64 = 4;
 /// Changes that compacting leaves in the log: a process that has fallen further behind builds its indexes again.
 pub(crate) const CHANGES_KEPT: i64 = 10_000;
 /// Changes when the layout of the folder does.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// More than any manifest or `CURRENT` of ours holds.
 const SMALL_FILE_BYTES: u64 = 64 << 10;
 
@@ -154,11 +154,11 @@ impl Engine {
         let snapshot = read(&loaded.partition).snapshot()?;
         let Some(root) = self.folder_of(context) else {
             let written = snapshot.write(None)?;
-            return Ok(write(&loaded.partition).take_sealed(written)?);
+            write(&loaded.partition).take_sealed(written);
+            return Ok(());
         };
-        let memory_id = self.record.read(|reader| Ok::<_, EngineError>(reader.change(position)?))?;
-        let memory_id = memory_id.map(|id| id.to_string()).unwrap_or_default();
-        let mut manifest = self.manifest_at(context, loaded.bound.as_ref(), position, &memory_id);
+        let mark = self.record.read(|reader| Ok::<_, EngineError>(reader.mark(position)?))?.unwrap_or_default();
+        let mut manifest = self.manifest_at(context, loaded.bound.as_ref(), position, &mark);
         // What a seal that failed or was killed has left takes room that this one may need. What cannot be removed now
         // (another system's rule for open files) goes with the next `compact`.
         let _ = remove_others(&root);
@@ -176,7 +176,7 @@ impl Engine {
         }
         let written = published?;
         sync_folder(&root)?;
-        write(&loaded.partition).take_sealed(written)?;
+        write(&loaded.partition).take_sealed(written);
         *locked(&loaded.generation) = Some(name);
         loaded.sealed_at.store(position, Ordering::Release);
         let _ = remove_others(&root);
@@ -206,10 +206,10 @@ impl Engine {
         let text = read_small(&folder.join("manifest.json")).filter(|text| crc_of(text) == current.crc)?;
         let mut manifest: Value = serde_json::from_str(&text).ok()?;
         let files = files_from_json(&manifest.as_object_mut()?.remove("files")?)?;
-        let (position, memory_id) = (manifest["last_change"].as_i64()?, manifest["last_memory"].as_str()?);
+        let (position, mark) = (manifest["last_change"].as_i64()?, manifest["mark"].as_str()?);
         // An older copy of the record was put back: its rows may have the sealed rows' numbers and other texts.
-        let known = self.record.read(|reader| Ok::<_, EngineError>(reader.change(position)?)).ok()??;
-        if known.to_string() != memory_id || manifest != self.manifest_at(context, bound, position, memory_id) {
+        let is_ours = self.record.read(|reader| Ok::<_, EngineError>(reader.has_mark(position, mark)?)).ok()?;
+        if !is_ours || manifest != self.manifest_at(context, bound, position, mark) {
             return None;
         }
         let partition = Partition::open(&folder, &files, bound.map(|embedder| embedder.dimensions)).ok()?;
@@ -221,7 +221,7 @@ impl Engine {
     }
 
     /// What must hold for a sealed index to be of use: any difference means building again.
-    fn manifest_at(&self, context: &Context, bound: Option<&Embedder>, last_change: i64, last_memory: &str) -> Value {
+    fn manifest_at(&self, context: &Context, bound: Option<&Embedder>, last_change: i64, mark: &str) -> Value {
         json!({
             "format": FORMAT,
             "byte_order": if cfg!(target_endian = "big") { "big" } else { "little" },
@@ -230,7 +230,7 @@ impl Engine {
             "store": self.store_id,
             "context": context.number,
             "last_change": last_change,
-            "last_memory": last_memory,
+            "mark": mark,
         })
     }
 }
@@ -239,7 +239,6 @@ impl Engine {
 fn write_generation(folder: &Path, snapshot: Snapshot, manifest: &mut Value) -> Result<(Written, u32), IndexError> {
     private_folder(folder)?;
     let written = snapshot.write(Some(folder))?;
-    make_private(folder)?;
     manifest["files"] = files_as_json(&sum_up(folder)?);
     let manifest = manifest.to_string();
     write_synced(&folder.join("manifest.json"), &manifest)?;
@@ -339,16 +338,6 @@ fn write_synced(path: &Path, text: &str) -> Result<(), IndexError> {
     let mut file = open_file(path)?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
     Ok(file.sync_all()?)
-}
-
-/// tantivy makes its files with the process's own mask; ours are for their owner alone.
-fn make_private(folder: &Path) -> Result<(), IndexError> {
-    #[cfg(unix)]
-    for entry in std::fs::read_dir(folder)? {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(entry?.path(), mode)?;
-    }
-    Ok(())
 }
 
 /// Removes every sealed index but the current one. Who has an older one mapped keeps it until dropping it.

@@ -126,7 +126,7 @@ impl Engine {
                         return ControlFlow::Continue(());
                     }
                     let states =
-                        if with_history { reader.history(&context, state.memory.memory_id) } else { Ok(vec![state]) };
+                        if with_history { reader.history(&context, state.memory.row) } else { Ok(vec![state]) };
                     outcome = states.map(|states| {
                         states.into_iter().try_for_each(|state| {
                             let full = piece.add(Leaving { state, origin: context.origin });

@@ -13,19 +13,8 @@ pub enum IndexError {
     #[error("the disk is full")]
     Full,
     /// The sealed part could not be written or read. Delete it: it is made again from the record.
-    #[error("sealed text index: {0}")]
+    #[error("sealed index: {0}")]
     Sealed(String),
-}
-
-impl From<tantivy::TantivyError> for IndexError {
-    fn from(error: tantivy::TantivyError) -> Self {
-        use tantivy::TantivyError::{IoError, OpenWriteError};
-        use tantivy::directory::error::OpenWriteError as Opening;
-        match &error {
-            IoError(cause) | OpenWriteError(Opening::IoError { io_error: cause, .. }) if is_full(cause) => Self::Full,
-            _ => Self::Sealed(error.to_string()),
-        }
-    }
 }
 
 impl From<std::io::Error> for IndexError {

@@ -18,6 +18,7 @@ mod facets;
 mod keys;
 mod lists;
 mod mapped;
+mod numbers;
 mod partition;
 mod search;
 mod sessions;

@@ -19,8 +19,7 @@ use crate::facets::{Columns, Facets};
 use crate::keys::Keys;
 use crate::sessions::Sessions;
 use crate::snapshot::{Opened, Snapshot, State, Written};
-use crate::text::{Sealed, SealedDocument, TextIndex};
-use crate::tokens::analyse_document;
+use crate::text::{Analysed, Sealed, TextIndex};
 use crate::vector::Vectors;
 use crate::vector::kept::ToKeep;
 
@@ -72,11 +71,9 @@ impl Partition {
         vectors: Option<Vectors>,
     ) -> Option<Self> {
         let count = columns.len() as u32;
-        let texts = text.documents().iter().map(|document| (document.row, document.version));
-        let is_of_texts = texts.eq(columns.iter().map(|column| (column.row, column.version)));
         let superseded = RoaringBitmap::from_iter(state.superseded);
         let is_within = superseded.max().is_none_or(|last| last < count) && state.facets.counts.len() == columns.len();
-        if !is_of_texts || !is_within {
+        if text.len() != columns.len() || !is_within {
             return None;
         }
         let mut live = RoaringBitmap::new();
@@ -270,45 +267,35 @@ impl Partition {
 
     /// The rows that two indexes of one context show differently: there or not, what orders them, their words, and
     /// whether and by what they are found in the vector leg.
-    ///
-    /// # Errors
-    /// When a sealed part cannot be read.
-    pub fn differences(&self, other: &Self) -> Result<BTreeSet<i64>, IndexError> {
-        let (ours, theirs) = (self.shown()?, other.shown()?);
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> BTreeSet<i64> {
+        let (ours, theirs) = (self.shown(), other.shown());
         let rows = ours.keys().chain(theirs.keys());
-        Ok(rows.filter(|row| ours.get(row) != theirs.get(row)).copied().collect())
+        rows.filter(|row| ours.get(row) != theirs.get(row)).copied().collect()
     }
 
-    fn shown(&self) -> Result<BTreeMap<i64, Shown<'_>>, IndexError> {
-        let texts = self.text.extract(&self.live)?.into_iter().map(|(ordinal, text)| {
+    fn shown(&self) -> BTreeMap<i64, Shown<'_>> {
+        let shown = self.live.iter().map(|ordinal| {
             let column = &self.columns[ordinal as usize];
-            let vectors = self.vectors.as_ref().and_then(|vectors| vectors.rows_of(ordinal));
-            let mut terms = text.terms;
-            terms.sort_unstable();
             let shown = Shown {
                 column,
                 is_superseded: self.superseded.contains(ordinal),
                 values: self.facets.entered(ordinal),
                 key: self.keys.of(ordinal),
                 session: self.sessions.of(ordinal),
-                length: text.length,
-                terms,
-                vectors,
+                text: self.text.analysed(ordinal),
+                vectors: self.vectors.as_ref().and_then(|vectors| vectors.rows_of(ordinal)),
             };
             (column.row, shown)
         });
-        Ok(texts.collect())
+        shown.collect()
     }
 
     /// A copy of the whole partition, ready for [`Snapshot::write`], which takes long and needs no lock.
     ///
     /// # Errors
-    /// When the old sealed part cannot be read.
+    /// When what is kept of it cannot be encoded.
     pub fn snapshot(&self) -> Result<Snapshot, IndexError> {
-        let mut rows = Vec::with_capacity(self.live.len() as usize * Column::BYTES);
-        for ordinal in &self.live {
-            rows.extend_from_slice(&self.columns[ordinal as usize].to_bytes());
-        }
         let superseded = (0..).zip(&self.live).filter(|(_, ordinal)| self.superseded.contains(*ordinal));
         let vectors = self.vectors.as_ref().map(|vectors| vectors.to_keep(&self.live));
         let state = State {
@@ -316,42 +303,29 @@ impl Partition {
             facets: self.facets.state(&self.live),
             vectors: vectors.as_ref().map(ToKeep::shape),
         };
-        let documents = self.text.extract(&self.live)?.into_iter().map(|(ordinal, text)| {
-            let column = &self.columns[ordinal as usize];
-            (SealedDocument { row: column.row, version: column.version, length: text.length }, text.terms)
-        });
-        Ok(Snapshot { documents: documents.collect(), rows, state: state.to_bytes()?, vectors, edits: self.edits })
+        let columns = self.live.iter().map(|ordinal| self.columns[ordinal as usize]);
+        Ok(Snapshot {
+            texts: self.text.to_seal(&self.live),
+            columns: columns.collect(),
+            state: state.to_bytes()?,
+            vectors,
+            edits: self.edits,
+        })
     }
 
     /// Puts the texts of a snapshot in the place of both text parts. Texts that changed while it was being written stay
     /// fresh.
-    ///
-    /// # Errors
-    /// When the old sealed part cannot be read; nothing has changed then.
-    pub fn take_sealed(&mut self, written: Written) -> Result<(), IndexError> {
-        let Written { text: sealed, edits } = written;
-        let by_row: HashMap<(i64, i64), u32> = sealed
-            .documents()
-            .iter()
-            .enumerate()
-            .map(|(at, document)| ((document.row, document.version), at as u32))
-            .collect();
-        let document_of = |ordinal: u32| {
+    pub fn take_sealed(&mut self, written: Written) {
+        let Written { text, rows, edits } = written;
+        // Both stand in the order of rows.
+        let mut left = rows.iter().zip(0..).peekable();
+        let mut document_of = |ordinal: u32| {
             let column = &self.columns[ordinal as usize];
-            by_row.get(&(column.row, column.version)).copied()
+            while left.next_if(|((row, _), _)| *row < column.row).is_some() {}
+            left.next_if(|(row, _)| **row == (column.row, column.version)).map(|(_, document)| document)
         };
-        let left = self.live.iter().filter(|ordinal| document_of(*ordinal).is_none()).collect();
-        let left = self.text.extract(&left)?;
-        let mut text = TextIndex::with_sealed(sealed);
-        for ordinal in &self.live {
-            if let Some(document) = document_of(ordinal) {
-                text.adopt(ordinal, document);
-            }
-        }
-        left.into_iter().for_each(|(ordinal, analysed)| text.put(ordinal, &analysed));
-        self.text = text;
+        self.text = self.text.resealed(Arc::new(text), &mut document_of);
         self.sealed_edits = Some(edits);
-        Ok(())
     }
 
     /// The ordinal of a row, if the partition has ever seen it.
@@ -372,7 +346,7 @@ impl Partition {
     }
 
     fn put_text(&mut self, ordinal: u32, memory: &Memory) {
-        self.text.put(ordinal, &analyse_document(&memory.indexed_text()));
+        self.text.put(ordinal, &memory.indexed_text());
     }
 
     /// A vector that the record holds was checked when it was written; one that is refused now was damaged there since,
@@ -402,8 +376,7 @@ struct Shown<'a> {
     values: Vec<(&'a Field, &'a Scalar)>,
     key: Option<&'a str>,
     session: Option<&'a str>,
-    length: u32,
-    terms: Vec<(String, u32)>,
+    text: Option<Analysed<'a>>,
     vectors: Option<&'a [f32]>,
 }
 

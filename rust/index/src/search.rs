@@ -6,11 +6,10 @@ use memkura_model::recall::{Ageing, Candidate, Curve, Fusion, Weights, fuse};
 use memkura_model::{Filter, MemoryId, Timestamp};
 use roaring::RoaringBitmap;
 
-use crate::IndexError;
 use crate::bits::Bits;
 use crate::partition::Partition;
 use crate::sessions::Sessions;
-use crate::text::{TermShare, TextScores};
+use crate::text::{Among, Matches, TermShare};
 use crate::tokens::analyse_query;
 use crate::vector::{Plan, UnitQuery, Vectors};
 
@@ -97,7 +96,7 @@ const FEEDBACK_LENGTH: f64 = 150.0;
 const FEEDBACK_SHARE_MIN: f64 = 0.01;
 
 struct Legs<'a> {
-    text: TextScores,
+    text: Matches<'a>,
     text_ranks: BTreeMap<u32, usize>,
     vector: Option<(&'a Vectors, &'a UnitQuery)>,
     vector_ranks: BTreeMap<u32, usize>,
@@ -106,14 +105,12 @@ struct Legs<'a> {
 
 impl Partition {
     /// Searches the partition.
-    ///
-    /// # Errors
-    /// When the sealed part cannot be read; the partition must be built again then.
-    pub fn search(&self, query: &Query<'_>) -> Result<Results, IndexError> {
+    #[must_use]
+    pub fn search(&self, query: &Query<'_>) -> Results {
         let matching = self.matching(query.filter, query.now, query.include_superseded);
         let mask = self.mask(&matching);
         let depth = if query.k <= POOL { POOL } else { self.len() };
-        let legs = self.legs(query, &matching, &mask, depth)?;
+        let legs = self.legs(query, Among { matching: &matching, mask: &mask }, depth);
         let keys = self.named(query, &mask);
         let pool = pool(&legs, &keys);
         let cosines: Vec<_> = pool.iter().map(|ordinal| legs.cosine(*ordinal)).collect();
@@ -138,15 +135,13 @@ impl Partition {
             found.key || query.min_similarity.is_none_or(|least| found.cosine.is_some_and(|cosine| cosine >= least))
         });
         let found = best(found.collect(), &keys, query.k);
-        Ok(Results { found, matching: matching.len(), plan: legs.plan, mass: f64::from(legs.text.mass()) })
+        Results { found, matching: matching.len(), plan: legs.plan, mass: f64::from(legs.text.mass) }
     }
 
     /// What each term of the query gives to the text score of the memory at `ordinal`.
-    ///
-    /// # Errors
-    /// When the sealed part cannot be read.
-    pub fn term_shares(&self, query: &Query<'_>, ordinal: u32) -> Result<Vec<TermShare>, IndexError> {
-        let Some(text) = query.text else { return Ok(Vec::new()) };
+    #[must_use]
+    pub fn term_shares(&self, query: &Query<'_>, ordinal: u32) -> Vec<TermShare> {
+        let Some(text) = query.text else { return Vec::new() };
         let mask = self.mask(&self.matching(query.filter, query.now, query.include_superseded));
         let sessions = query.neighbours.then_some(&self.sessions);
         self.text.shares(analyse_query(text), ordinal, &mask, sessions)
@@ -156,23 +151,15 @@ impl Partition {
         if matching.len() == self.live.len() { self.live_bits.clone() } else { Bits::from(matching) }
     }
 
-    fn legs<'a>(
-        &'a self,
-        query: &Query<'a>,
-        matching: &RoaringBitmap,
-        mask: &Bits,
-        depth: usize,
-    ) -> Result<Legs<'a>, IndexError> {
+    fn legs<'a>(&'a self, query: &Query<'a>, among: Among<'_>, depth: usize) -> Legs<'a> {
         let sessions = query.neighbours.then_some(&self.sessions);
-        let text = match query.text {
-            Some(text) => self.text.search(analyse_query(text), mask, sessions)?,
-            None => TextScores::default(),
-        };
-        let text_ranks = ranked(text.top(depth).into_iter().map(|(ordinal, _)| ordinal));
+        let text = query.text.map(|text| self.text.search(analyse_query(text), among, sessions, depth));
+        let text = text.unwrap_or_default();
+        let text_ranks = ranked(text.best.iter().map(|(ordinal, _)| *ordinal));
         let vector = self.vectors.as_ref().zip(query.vector).filter(|(vectors, query)| vectors.dim() == query.dim());
-        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(matching), depth));
+        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(among.matching), depth));
         let vector_ranks = ranked(search.iter().flat_map(|search| search.hits.iter().map(|(ordinal, _)| *ordinal)));
-        Ok(Legs { text, text_ranks, vector, vector_ranks, plan: search.map(|search| search.plan) })
+        Legs { text, text_ranks, vector, vector_ranks, plan: search.map(|search| search.plan) }
     }
 
     /// What the legs say of each memory in the pool.
@@ -186,10 +173,11 @@ impl Partition {
         cosines: &[Option<f64>],
     ) -> Vec<Candidate> {
         let sessions = query.neighbours.then_some(&self.sessions).filter(|sessions| !sessions.is_empty());
-        let signals = pool.iter().zip(cosines).map(|(&ordinal, cosine)| Candidate {
+        let texts = legs.text.scores(pool);
+        let signals = pool.iter().zip(cosines).zip(texts).map(|((&ordinal, cosine), text)| Candidate {
             feedback: 0.0,
             is_pooled: legs.is_among_best(ordinal) || keys.contains(&ordinal),
-            text: f64::from(legs.text.score(ordinal)),
+            text: f64::from(text),
             vector: cosine
                 .map(|own| sessions.map_or(own, |sessions| legs.among_neighbours(ordinal, own, mask, sessions))),
             text_rank: legs.rank(&legs.text_ranks, ordinal),
@@ -243,7 +231,7 @@ impl Partition {
 impl Legs<'_> {
     /// Whether both legs took part.
     fn are_both(&self) -> bool {
-        self.text.mass() > 0.0 && self.vector.is_some()
+        self.text.mass > 0.0 && self.vector.is_some()
     }
 
     /// What likeness to the answers adds to the cosine of a memory.
@@ -289,7 +277,7 @@ impl Legs<'_> {
 
     /// The weights of the legs that took part: one leg alone counts in full.
     fn weights(&self, wished: Weights) -> Weights {
-        match (self.text.mass() > 0.0, self.vector.is_some()) {
+        match (self.text.mass > 0.0, self.vector.is_some()) {
             (true, false) => Weights { text: 1.0, vector: 0.0 },
             (false, true) => Weights { text: 0.0, vector: 1.0 },
             _ => wished,

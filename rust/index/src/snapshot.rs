@@ -5,7 +5,7 @@
 //! state     superseded memories; the values that filters ask for; the shape of the vectors
 //! codes     sign bits, scales and codes of the vectors (see `vector::kept`), mapped
 //! vectors   the vectors as f32, mapped
-//! …         a tantivy segment with the texts, the document of ordinal n being number n
+//! text      the texts (see `text::sealed`), the document of ordinal n being number n, mapped
 //! ```
 //!
 //! Ordinals are numbered anew, without those of memories that are gone. What follows from the rest is not kept: keys and
@@ -35,14 +35,13 @@ const ROWS: &str = "rows";
 const STATE: &str = "state";
 const CODES: &str = "codes";
 const VECTORS: &str = "vectors";
-/// The files that are ours; every other one is tantivy's.
-const OURS: [&str; 4] = [ROWS, STATE, CODES, VECTORS];
+const TEXT: &str = "text";
 
 /// A partition on its way to disk: a copy, so that writing it needs no lock.
 #[derive(Debug)]
 pub struct Snapshot {
-    pub(crate) documents: ToSeal,
-    pub(crate) rows: Vec<u8>,
+    pub(crate) texts: ToSeal,
+    pub(crate) columns: Vec<Column>,
     pub(crate) state: Vec<u8>,
     pub(crate) vectors: Option<ToKeep>,
     /// How often the partition had been changed.
@@ -139,21 +138,29 @@ impl State<'_> {
 }
 
 impl Snapshot {
-    /// Writes the snapshot into the empty folder `folder`, or its texts alone into memory without one, and opens the texts.
+    /// Writes the snapshot into the empty folder `folder`, or keeps its texts alone in memory without one.
     ///
     /// # Errors
     /// When the folder cannot be written.
     pub fn write(self, folder: Option<&Path>) -> Result<Written, IndexError> {
-        let Self { documents, rows, state, vectors, edits } = self;
+        let Self { texts, columns, state, vectors, edits } = self;
+        let rows = columns.iter().map(|column| (column.row, column.version)).collect();
+        let mut text = texts.seal();
         if let Some(folder) = folder {
-            write_file(&folder.join(ROWS), |file| file.write_all(&rows))?;
+            write_file(&folder.join(ROWS), |file| {
+                columns.iter().try_for_each(|column| file.write_all(&column.to_bytes()))
+            })?;
             write_file(&folder.join(STATE), |file| file.write_all(&state))?;
             if let Some(vectors) = vectors {
                 write_file(&folder.join(CODES), |file| vectors.write_codes(file))?;
                 write_file(&folder.join(VECTORS), |file| vectors.write_exact(file))?;
             }
+            let path = folder.join(TEXT);
+            write_file(&path, |file| text.write(file))?;
+            // From here on the system holds it, and takes back what nobody reads.
+            text = Sealed::read(Mapped::open(&path, sum_of(&path)?)?).ok_or_else(|| damaged(&path))?;
         }
-        Ok(Written { text: Sealed::write(folder, documents)?, edits })
+        Ok(Written { text, rows, edits })
     }
 }
 
@@ -161,6 +168,8 @@ impl Snapshot {
 #[derive(Debug)]
 pub struct Written {
     pub(crate) text: Sealed,
+    /// The row and version of each document.
+    pub(crate) rows: Vec<(i64, i64)>,
     pub(crate) edits: u64,
 }
 
@@ -203,7 +212,7 @@ impl Opened {
         // The vectors are most of the bytes: they are summed up while the rest is read.
         let (vectors, text, rows, state) = std::thread::scope(|scope| {
             let vectors = std::thread::Builder::new().name("memkura-open".to_owned()).spawn_scoped(scope, vectors);
-            let text = open_text(folder, contents);
+            let text = open(TEXT).and_then(|file| Sealed::read(file).ok_or_else(|| damaged(&folder.join(TEXT))));
             let (rows, state) = (open(ROWS), open(STATE));
             (vectors.map(std::thread::ScopedJoinHandle::join), text, rows, state)
         });
@@ -235,15 +244,4 @@ impl Opened {
 /// Whether a name is that of a file in the folder itself.
 fn is_plain(name: &str) -> bool {
     name != "." && name != ".." && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-}
-
-fn open_text(folder: &Path, contents: &Contents) -> Result<Sealed, IndexError> {
-    for (name, sum) in contents.iter().filter(|(name, _)| !OURS.contains(&name.as_str())) {
-        let path = folder.join(name);
-        if sum_of(&path)? != *sum {
-            return Err(damaged(&path));
-        }
-    }
-    // tantivy believes what has the right sums; files that somebody made up are no fault of ours to report.
-    std::panic::catch_unwind(|| Sealed::open(folder)).unwrap_or_else(|_| Err(damaged(folder)))
 }

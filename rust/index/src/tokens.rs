@@ -7,11 +7,11 @@
 //! give their stem ([`stem`]). There is no stop-word list and no query syntax.
 //!
 //! ```
-//! use memkura_index::tokens::{analyse_document, analyse_query};
+//! use memkura_index::tokens::analyse_query;
 //!
-//! let document = analyse_document("getUserById is slow");
-//! let query = analyse_query("user id");
-//! assert!(query.iter().all(|asked| document.terms.iter().any(|(term, _)| *term == asked.term)));
+//! let name = analyse_query("getUserById is slow");
+//! let words = analyse_query("user id");
+//! assert!(words.iter().all(|word| name.iter().any(|term| term.term == word.term)));
 //! ```
 
 mod fold;
@@ -24,6 +24,8 @@ mod words;
 #[cfg(test)]
 mod cases;
 
+use std::borrow::Cow;
+
 use runs::Run;
 use tally::Tally;
 
@@ -34,16 +36,6 @@ pub const ANALYSER_VERSION: u32 = 1;
 /// is replaced by a prefix and a hash of the same total size, so that it still finds itself.
 /// 64 bytes hold the longest words and paths that people type; it also keeps index keys small.
 pub const TERM_BYTES_MAX: usize = 64;
-
-/// Terms of one document.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Analysed {
-    /// Each distinct term with the number of times it occurs, in order of first occurrence.
-    pub terms: Vec<(String, u32)>,
-    /// The document length of BM25: the number of words, of parts and joined forms of identifiers, and of characters in
-    /// unspaced scripts. Stems and pairs say nothing new and do not count.
-    pub length: u32,
-}
 
 /// One distinct term of a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +51,7 @@ pub struct QueryTerm {
 
 /// What kind of evidence a term is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// A word as written, folded, or a part of one (`user` in `getUserById`).
     Word {
         /// Whether a stem follows and carries most of the word's weight.
@@ -90,30 +82,13 @@ impl Kind {
         }
     }
 
-    /// Whether the term lengthens the document.
-    fn has_length(self) -> bool {
+    /// Whether the term lengthens the document: the length of BM25 is the number of words, of parts and joined forms of
+    /// identifiers, and of characters in unspaced scripts. Stems and pairs say nothing new.
+    pub(crate) fn has_length(self) -> bool {
         // What an identifier gives beside its words counts too: a text that says those words in prose, and so is the closer
         // match for a question in prose, stands above it.
         !matches!(self, Kind::Stem | Kind::Pair)
     }
-}
-
-/// Analyses a document.
-///
-/// ```
-/// use memkura_index::tokens::analyse_document;
-///
-/// let document = analyse_document("HTTPServer2 and HTTPServer2");
-/// assert!(document.terms.contains(&("httpserver2".to_owned(), 2)));
-/// assert!(document.length > 3); // an identifier is longer than a word
-/// ```
-#[must_use]
-pub fn analyse_document(text: &str) -> Analysed {
-    let mut tally = Tally::default();
-    each_term(text, &mut |kind, term| tally.add(kind, term));
-    let length = tally.length();
-    let terms = tally.into_terms().map(|(term, seen)| (term, seen.count)).collect();
-    Analysed { terms, length }
 }
 
 /// Analyses a query: the distinct terms, in order of first occurrence.
@@ -127,7 +102,7 @@ pub fn analyse_document(text: &str) -> Analysed {
 #[must_use]
 pub fn analyse_query(text: &str) -> Vec<QueryTerm> {
     let mut tally = Tally::default();
-    each_term(text, &mut |kind, term| tally.add(kind, term));
+    each_term(text, &mut tally);
     let weighted = tally.into_terms().map(|(term, seen)| QueryTerm {
         term,
         weight: seen.kind.weight() * (1.0 + (seen.count as f32).ln()),
@@ -142,14 +117,63 @@ pub fn shown(term: &str) -> &str {
     term.trim_start_matches(stem::STEM_MARK)
 }
 
-/// Calls `emit` for every occurrence of every term, in the order of the text.
-fn each_term(text: &str, emit: &mut dyn FnMut(Kind, &str)) {
+/// Takes the terms of a text, one occurrence after another.
+pub(crate) trait Sink {
+    /// One occurrence of a term, which may be too long: see [`bounded`].
+    fn term(&mut self, kind: Kind, term: &str);
+
+    /// One occurrence of a word, or of a part of one, and of its stem.
+    fn word(&mut self, word: &str) {
+        let stem = stem_term(word);
+        self.term(Kind::Word { stemmed: stem.is_some() }, word);
+        stem.into_iter().for_each(|stem| self.term(Kind::Stem, &stem));
+    }
+}
+
+/// The stem of a folded word as a term of its own; `None` for anything but an English-looking word.
+pub(crate) fn stem_term(word: &str) -> Option<String> {
+    stem::stem(word).map(|stem| format!("{}{stem}", stem::STEM_MARK))
+}
+
+/// Gives `sink` every occurrence of every term, in the order of the text.
+pub(crate) fn each_term(text: &str, sink: &mut dyn Sink) {
     let folded = fold::normalise(text);
     for run in runs::split(&folded) {
         match run {
-            Run::Words(chunk) => words::emit_chunk(chunk, emit),
-            Run::Packed(run) => packed::emit_run(run, emit),
-            Run::Symbol(symbol) => emit(Kind::Lone, symbol),
+            Run::Words(chunk) => words::emit_chunk(chunk, sink),
+            Run::Packed(run) => packed::emit_run(run, sink),
+            Run::Symbol(symbol) => sink.term(Kind::Lone, symbol),
         }
+    }
+}
+
+/// A term of [`TERM_BYTES_MAX`] bytes at most that stands for a longer one: its beginning, a mark that no word contains, and
+/// the FNV-1a hash of the whole.
+pub(crate) fn bounded(term: &str) -> Cow<'_, str> {
+    const HASH_DIGITS: usize = 16;
+    if term.len() <= TERM_BYTES_MAX {
+        return Cow::Borrowed(term);
+    }
+    let mut keep = TERM_BYTES_MAX - HASH_DIGITS - 1;
+    while !term.is_char_boundary(keep) {
+        keep -= 1;
+    }
+    let hash = term
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    Cow::Owned(format!("{}\u{2}{hash:016x}", &term[..keep]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_terms_stay_distinct_and_short() {
+        // Two digests with one beginning are two terms, neither over the bound.
+        let digests = ["é".repeat(100), "é".repeat(101)];
+        let [one, other] = digests.each_ref().map(|digest| bounded(digest));
+        assert_ne!(one, other);
+        assert!(one.len() <= TERM_BYTES_MAX && other.len() <= TERM_BYTES_MAX);
     }
 }

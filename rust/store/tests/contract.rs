@@ -106,7 +106,7 @@ fn revisions_only_grow() {
         ..first.clone()
     };
     record.write(|writer| writer.replace(&second, Action::Update, Door::Python)).expect("a known row");
-    let history = record.read(|reader| reader.history(&context, first.memory_id)).expect("readable");
+    let history = record.read(|reader| reader.history(&context, first.row)).expect("readable");
     assert_eq!(history.iter().map(|state| state.memory.summary.as_str()).collect::<Vec<_>>(), ["first", "second"]);
     let then = record.read(|reader| reader.as_of(&context, Timestamp(NOW.0 + 4))).expect("readable");
     assert_eq!(then, [first]);

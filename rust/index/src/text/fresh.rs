@@ -1,52 +1,121 @@
-//! The posting table: documents that can be found the moment they are added.
+//! The fresh part: documents that can be found the moment they are added.
 
-use std::collections::HashMap;
+use super::documents::Documents;
+use super::postings::{Posting, TermPostings};
+use super::score::saturation;
+use super::vocabulary::Vocabulary;
+use crate::tokens::{self, Kind, Sink};
 
-/// Postings of documents that are not sealed yet, in memory.
+/// Texts that are not sealed yet, in memory.
 #[derive(Debug, Default)]
 pub struct Fresh {
-    terms: HashMap<Box<str>, Vec<(u32, u32)>>,
-    documents: usize,
-    postings: usize,
+    pub(super) vocabulary: Vocabulary,
+    pub(super) documents: Documents,
+    /// The documents that have each term, in their order.
+    postings: Vec<Vec<Posting>>,
+    peaks: Vec<f32>,
+    stems: Vec<Stem>,
+    /// The terms of the document at hand, one for each occurrence.
+    occurrences: Vec<u32>,
 }
 
-/// What a term takes in memory beside its postings, about.
-const TERM_BYTES: usize = 96;
+/// What is known of the stem of a term. Stemming a word takes longer than all else that is done for it.
+#[derive(Debug, Clone, Copy, Default)]
+enum Stem {
+    #[default]
+    Unknown,
+    None,
+    Number(u32),
+}
+
+/// What a term takes in memory beside its letters and postings, about.
+const TERM_BYTES: usize = 48;
 
 impl Fresh {
-    /// Adds a document: each of its terms with its frequency. Ordinals only grow.
-    pub fn add(&mut self, ordinal: u32, terms: &[(String, u32)]) {
-        self.postings += terms.len();
-        for (term, frequency) in terms {
-            match self.terms.get_mut(term.as_str()) {
-                Some(postings) => postings.push((ordinal, *frequency)),
-                None => {
-                    self.terms.insert(term.as_str().into(), vec![(ordinal, *frequency)]);
-                }
-            }
+    /// Analyses and adds a document.
+    pub fn add(&mut self, text: &str) {
+        let mut occurrences = std::mem::take(&mut self.occurrences);
+        occurrences.clear();
+        let mut length = 0;
+        let mut counting = Counting {
+            vocabulary: &mut self.vocabulary,
+            stems: &mut self.stems,
+            occurrences: &mut occurrences,
+            length: &mut length,
+        };
+        tokens::each_term(text, &mut counting);
+        occurrences.sort_unstable();
+        let counted = occurrences.chunk_by(|one, other| one == other);
+        self.enter(counted.map(|same| (same[0], u16::try_from(same.len()).unwrap_or(u16::MAX))), length);
+        self.occurrences = occurrences;
+    }
+
+    /// Adds a document of another part.
+    pub fn add_counted<'a>(&mut self, terms: impl Iterator<Item = (&'a str, u16)>, length: u32) {
+        let terms: Vec<_> = terms.map(|(term, count)| (self.vocabulary.number(term), count)).collect();
+        self.enter(terms.into_iter(), length);
+    }
+
+    fn enter(&mut self, terms: impl Iterator<Item = (u32, u16)>, length: u32) {
+        let document = self.documents.add(terms, length);
+        self.postings.resize_with(self.vocabulary.len(), Vec::new);
+        self.peaks.resize(self.vocabulary.len(), 0.0);
+        let said = self.documents.get(document);
+        for (term, count) in said.terms.iter().zip(said.counts) {
+            let (term, saturation) = (*term as usize, saturation(*count, length));
+            self.postings[term].push(Posting { document, saturation });
+            self.peaks[term] = self.peaks[term].max(saturation);
         }
-        self.documents += 1;
+    }
+
+    /// The documents that have a term.
+    pub fn postings(&self, term: u32) -> TermPostings<'_> {
+        TermPostings { postings: &self.postings[term as usize], peak: self.peaks[term as usize] }
     }
 
     /// About how many bytes of memory it takes.
     pub fn footprint(&self) -> usize {
-        self.postings * size_of::<(u32, u32)>() + self.terms.len() * TERM_BYTES
+        let postings = size_of::<Posting>() * self.documents.terms.len();
+        self.vocabulary.footprint() + TERM_BYTES * self.vocabulary.len() + self.documents.footprint() + postings
     }
+}
 
-    /// Documents added, dead ones included.
-    pub fn documents(&self) -> usize {
-        self.documents
-    }
+/// Turns the terms of a text into numbers.
+struct Counting<'a> {
+    vocabulary: &'a mut Vocabulary,
+    stems: &'a mut Vec<Stem>,
+    occurrences: &'a mut Vec<u32>,
+    length: &'a mut u32,
+}
 
-    /// Calls `each` with the ordinal and frequency of every document that has `term`, in the order of ordinals.
-    pub fn walk(&self, term: &str, each: &mut dyn FnMut(u32, u32)) {
-        for &(ordinal, frequency) in self.terms.get(term).into_iter().flatten() {
-            each(ordinal, frequency);
+impl Counting<'_> {
+    fn count(&mut self, kind: Kind, term: &str) -> u32 {
+        if kind.has_length() {
+            *self.length = self.length.saturating_add(1);
         }
+        let number = self.vocabulary.number(&tokens::bounded(term));
+        self.occurrences.push(number);
+        number
+    }
+}
+
+impl Sink for Counting<'_> {
+    fn term(&mut self, kind: Kind, term: &str) {
+        self.count(kind, term);
     }
 
-    /// Calls `each` with every term and its postings, in no particular order.
-    pub fn terms(&self) -> impl Iterator<Item = (&str, &[(u32, u32)])> {
-        self.terms.iter().map(|(term, postings)| (&**term, postings.as_slice()))
+    fn word(&mut self, word: &str) {
+        let number = self.count(Kind::Word { stemmed: false }, word) as usize;
+        if self.stems.len() <= number {
+            self.stems.resize(number + 1, Stem::Unknown);
+        }
+        match self.stems[number] {
+            Stem::Number(stem) => self.occurrences.push(stem),
+            Stem::None => {}
+            Stem::Unknown => {
+                let stem = tokens::stem_term(word).map(|stem| self.count(Kind::Stem, &stem));
+                self.stems[number] = stem.map_or(Stem::None, Stem::Number);
+            }
+        }
     }
 }

@@ -5,7 +5,35 @@ use std::time::Duration;
 use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::{QueryTerm, analyse_document, analyse_query};
+use super::tally::Tally;
+use super::{Kind, QueryTerm, Sink, analyse_query, each_term};
+
+/// The terms of a document, each with how often it occurs, in the order of first occurrence, and its length.
+#[derive(Debug, PartialEq)]
+struct Document {
+    terms: Vec<(String, u32)>,
+    length: u32,
+}
+
+#[derive(Default)]
+struct Counting {
+    tally: Tally,
+    length: u32,
+}
+
+impl Sink for Counting {
+    fn term(&mut self, kind: Kind, term: &str) {
+        self.length += u32::from(kind.has_length());
+        self.tally.term(kind, term);
+    }
+}
+
+fn analyse_document(text: &str) -> Document {
+    let mut counting = Counting::default();
+    each_term(text, &mut counting);
+    let terms = counting.tally.into_terms().map(|(term, seen)| (term, seen.count)).collect();
+    Document { terms, length: counting.length }
+}
 
 /// Ranks `texts` by the number of query terms they hold, weighted; texts that no admitting term reaches are left out.
 fn search(texts: &[&str], query: &str) -> Vec<usize> {

@@ -2,18 +2,18 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::Kind;
+use super::{Kind, Sink};
 
 /// Emits the characters of a run and each two that stand side by side.
-pub(super) fn emit_run(run: &str, emit: &mut dyn FnMut(Kind, &str)) {
+pub(super) fn emit_run(run: &str, sink: &mut dyn Sink) {
     let mut characters = run.char_indices().filter(|&(at, c)| at == 0 || !is_bare_mark(c)).map(|(at, _)| at).peekable();
     let mut previous: Option<usize> = None;
     while let Some(start) = characters.next() {
         let end = characters.peek().copied().unwrap_or(run.len());
         let alone = previous.is_none() && end == run.len();
-        emit(if alone { Kind::Lone } else { Kind::Character }, &run[start..end]);
+        sink.term(if alone { Kind::Lone } else { Kind::Character }, &run[start..end]);
         if let Some(before) = previous {
-            emit(Kind::Pair, &run[before..end]);
+            sink.term(Kind::Pair, &run[before..end]);
         }
         previous = Some(start);
     }
@@ -28,10 +28,18 @@ fn is_bare_mark(c: char) -> bool {
 mod tests {
     use super::*;
 
+    struct Terms(Vec<(Kind, String)>);
+
+    impl Sink for Terms {
+        fn term(&mut self, kind: Kind, term: &str) {
+            self.0.push((kind, term.to_owned()));
+        }
+    }
+
     fn terms(run: &str) -> Vec<(Kind, String)> {
-        let mut seen = Vec::new();
-        emit_run(run, &mut |kind, term| seen.push((kind, term.to_owned())));
-        seen
+        let mut terms = Terms(Vec::new());
+        emit_run(run, &mut terms);
+        terms.0
     }
 
     #[test]

@@ -5,10 +5,9 @@
 //! Words and parts are found from prose ("http response"); a pair of neighbours with its joiner is
 //! found from any stretch of the identifier (`conf.d/10-cache.toml` in `/etc/app/conf.d/10-cache.toml`).
 
-use super::Kind;
 use super::fold::fold_case;
 use super::runs::is_joiner;
-use super::stem::{STEM_MARK, stem};
+use super::{Kind, Sink};
 
 /// Most joiner characters between two names that still join them: `://`, `::`, `->`. More is a rule or an ellipsis.
 const JOINER_CHARS_MAX: usize = 3;
@@ -17,7 +16,10 @@ const JOINER_CHARS_MAX: usize = 3;
 const PARTS_MAX: usize = 12;
 
 /// Emits everything a chunk of joined words can be found by.
-pub(super) fn emit_chunk(chunk: &str, emit: &mut dyn FnMut(Kind, &str)) {
+pub(super) fn emit_chunk(chunk: &str, sink: &mut dyn Sink) {
+    if let Some(word) = plain_word(chunk) {
+        return sink.word(&fold_case(word));
+    }
     let mut joined = Joined::default();
     let mut rest = chunk;
     let mut gap = "";
@@ -27,56 +29,54 @@ pub(super) fn emit_chunk(chunk: &str, emit: &mut dyn FnMut(Kind, &str)) {
         let (next_gap, tail) = split_where(tail, |c| !is_joiner(c));
         let possessive = gap == "'" && name.eq_ignore_ascii_case("s");
         if !possessive {
-            emit_name(name, emit);
+            emit_name(name, sink);
             let name = fold_case(name.trim_matches('_'));
             if !sharp.is_empty() {
-                emit(Kind::Joined, &format!("{name}{sharp}"));
+                sink.term(Kind::Joined, &format!("{name}{sharp}"));
             }
             if !name.is_empty() {
                 if gap.chars().count() > JOINER_CHARS_MAX {
-                    joined.finish(emit);
+                    joined.finish(sink);
                 }
-                joined.push(gap, &format!("{name}{sharp}"), emit);
+                joined.push(gap, &format!("{name}{sharp}"), sink);
             }
         }
         gap = next_gap;
         rest = tail;
     }
-    joined.finish(emit);
+    joined.finish(sink);
+}
+
+/// The one word of a chunk that is nothing else, as most are: Latin letters, of which only the first may be a capital. It has
+/// no parts, no neighbours and no signs.
+fn plain_word(chunk: &str) -> Option<&str> {
+    let word = chunk.trim_end_matches(['.', ':', '-', '/', '\\', '@', '&', '\'']);
+    let (first, rest) = word.as_bytes().split_first()?;
+    (first.is_ascii_alphabetic() && rest.iter().all(u8::is_ascii_lowercase)).then_some(word)
 }
 
 /// Emits a name's words and, if there are several, their joined forms.
-fn emit_name(name: &str, emit: &mut dyn FnMut(Kind, &str)) {
+fn emit_name(name: &str, sink: &mut dyn Sink) {
     let mut joined = Joined::default();
     for word in name.split('_').filter(|word| !word.is_empty()) {
-        emit_word(word, emit);
-        emit_parts(word, emit);
+        sink.word(&fold_case(word));
+        emit_parts(word, sink);
         if name.contains('_') {
-            joined.push("_", &fold_case(word), emit);
+            joined.push("_", &fold_case(word), sink);
         }
     }
-    joined.finish(emit);
-}
-
-/// Emits a word, or a part of one, and its stem.
-fn emit_word(word: &str, emit: &mut dyn FnMut(Kind, &str)) {
-    let word = fold_case(word);
-    let stem = stem(&word);
-    emit(Kind::Word { stemmed: stem.is_some() }, &word);
-    if let Some(stem) = stem {
-        emit(Kind::Stem, &format!("{STEM_MARK}{stem}"));
-    }
+    joined.finish(sink);
 }
 
 /// Emits the parts of a word written in mixed case or with digits.
-fn emit_parts(word: &str, emit: &mut dyn FnMut(Kind, &str)) {
+fn emit_parts(word: &str, sink: &mut dyn Sink) {
     let starts = part_starts(word);
     if starts.len() < 2 || starts.len() > PARTS_MAX {
         return;
     }
     let ends = starts.iter().skip(1).copied().chain([word.len()]);
     for (&start, end) in starts.iter().zip(ends) {
-        emit_word(&word[start..end], emit);
+        sink.word(&fold_case(&word[start..end]));
     }
 }
 
@@ -128,7 +128,7 @@ struct Joined {
 }
 
 impl Joined {
-    fn push(&mut self, gap: &str, name: &str, emit: &mut dyn FnMut(Kind, &str)) {
+    fn push(&mut self, gap: &str, name: &str, sink: &mut dyn Sink) {
         let pair_start = self.last_start;
         if self.count > 0 {
             self.whole.push_str(gap);
@@ -137,13 +137,13 @@ impl Joined {
         self.whole.push_str(name);
         self.count += 1;
         if self.count > 1 {
-            emit(Kind::Joined, &self.whole[pair_start..]);
+            sink.term(Kind::Joined, &self.whole[pair_start..]);
         }
     }
 
-    fn finish(&mut self, emit: &mut dyn FnMut(Kind, &str)) {
+    fn finish(&mut self, sink: &mut dyn Sink) {
         if self.count > 2 {
-            emit(Kind::Joined, &self.whole);
+            sink.term(Kind::Joined, &self.whole);
         }
         *self = Self::default();
     }
@@ -153,14 +153,20 @@ impl Joined {
 mod tests {
     use super::*;
 
-    fn terms(chunk: &str) -> Vec<String> {
-        let mut seen = Vec::new();
-        emit_chunk(chunk, &mut |kind, term| {
+    struct Words(Vec<String>);
+
+    impl Sink for Words {
+        fn term(&mut self, kind: Kind, term: &str) {
             if kind != Kind::Stem {
-                seen.push(term.to_owned());
+                self.0.push(term.to_owned());
             }
-        });
-        seen
+        }
+    }
+
+    fn terms(chunk: &str) -> Vec<String> {
+        let mut words = Words(Vec::new());
+        emit_chunk(chunk, &mut words);
+        words.0
     }
 
     #[test]

@@ -4,13 +4,17 @@
 //! Lengths follow from three numbers that the snapshot keeps beside it ([`Shape`]) and must add up to the files'.
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
+
+use roaring::RoaringBitmap;
 
 use serde::{Deserialize, Serialize};
 
 use super::codes::{RowScale, sign_words};
 use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
 use super::table::Table;
+use super::vectors::Vectors;
 use crate::mapped::Mapped;
 
 /// How many vectors a snapshot keeps, of how many ordinals.
@@ -24,15 +28,12 @@ pub struct Shape {
     pub ordinals: u64,
 }
 
-/// Vectors on their way into a snapshot.
-#[derive(Debug, Default)]
+/// Vectors on their way into a snapshot: a copy of all, of which some ordinals are kept and numbered anew. What is mapped
+/// is shared and not copied.
+#[derive(Debug)]
 pub struct ToKeep {
-    pub(super) dim: usize,
-    pub(super) signs: Vec<u64>,
-    pub(super) scales: Vec<f32>,
-    pub(super) counts: Vec<u32>,
-    pub(super) codes: Vec<i8>,
-    pub(super) exact: Vec<f32>,
+    pub(super) vectors: Vectors,
+    pub(super) ordinals: RoaringBitmap,
 }
 
 /// Vectors out of a snapshot. The lengths of its parts agree.
@@ -48,20 +49,32 @@ pub struct Kept {
 
 impl ToKeep {
     pub fn shape(&self) -> Shape {
-        Shape { dim: self.dim as u64, rows: self.scales.len() as u64 / 2, ordinals: self.counts.len() as u64 }
+        let rows = self.ranges().map(|range| range.len() as u64).sum();
+        Shape { dim: self.vectors.dim() as u64, rows, ordinals: self.ordinals.len() }
     }
 
     /// Writes everything but f32.
     pub fn write_codes(&self, file: &mut impl Write) -> std::io::Result<()> {
-        file.write_all(bytemuck::cast_slice(&self.signs))?;
-        file.write_all(bytemuck::cast_slice(&self.scales))?;
-        file.write_all(bytemuck::cast_slice(&self.counts))?;
-        file.write_all(bytemuck::cast_slice(&self.codes))
+        let rows = &self.vectors.rows;
+        self.ranges().try_for_each(|range| file.write_all(bytemuck::cast_slice(rows.signs.rows(range))))?;
+        for row in self.ranges().flatten() {
+            let RowScale { scale, rest } = rows.scale(row as u32);
+            file.write_all(bytemuck::cast_slice(&[scale, rest]))?;
+        }
+        self.ranges().try_for_each(|range| file.write_all(&(range.len() as u32).to_ne_bytes()))?;
+        self.ranges().try_for_each(|range| file.write_all(bytemuck::cast_slice(rows.codes.rows(range))))
     }
 
     /// Writes f32.
     pub fn write_exact(&self, file: &mut impl Write) -> std::io::Result<()> {
-        file.write_all(bytemuck::cast_slice(&self.exact))
+        let rows = &self.vectors.rows;
+        self.ranges().try_for_each(|range| file.write_all(bytemuck::cast_slice(rows.exact.rows(range))))
+    }
+
+    /// The rows of each ordinal that is kept.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        let Vectors { rows, live } = &self.vectors;
+        self.ordinals.iter().map(|ordinal| if live.contains(ordinal) { rows.range(ordinal) } else { 0..0 })
     }
 }
 

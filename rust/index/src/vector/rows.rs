@@ -5,7 +5,7 @@ use std::ops::Range;
 use roaring::RoaringBitmap;
 
 use super::codes::{RowScale, push_codes, push_signs, sign_words};
-use super::kept::{Kept, ToKeep};
+use super::kept::Kept;
 use super::kernels::{kernels, prefetch};
 use super::limits::DIMENSIONS_MAX;
 use super::table::Table;
@@ -17,10 +17,10 @@ pub(super) struct Rows {
     dim: usize,
     /// What sign bits are taken about; as long as a row.
     centre: Vec<f32>,
-    signs: Table<u64>,
-    codes: Table<i8>,
+    pub(super) signs: Table<u64>,
+    pub(super) codes: Table<i8>,
     scales: Vec<RowScale>,
-    exact: Table<f32>,
+    pub(super) exact: Table<f32>,
     spans: Vec<Span>,
 }
 
@@ -54,23 +54,6 @@ impl Rows {
             span
         });
         Self { dim, centre: vec![0.0; dim], spans: spans.collect(), signs, codes, scales, exact }
-    }
-
-    /// A copy of what a snapshot keeps: the rows of `ordinals` alone, in that order. `owned` says which of them have rows.
-    pub fn to_keep(&self, ordinals: &RoaringBitmap, owned: &RoaringBitmap) -> ToKeep {
-        let mut keep = ToKeep { dim: self.dim, ..ToKeep::default() };
-        for ordinal in ordinals {
-            let range = if owned.contains(ordinal) { self.range(ordinal) } else { 0..0 };
-            keep.counts.push(range.len() as u32);
-            if range.is_empty() {
-                continue;
-            }
-            keep.signs.extend_from_slice(self.signs.rows(range.clone()));
-            keep.codes.extend_from_slice(self.codes.rows(range.clone()));
-            keep.exact.extend_from_slice(self.exact.rows(range.clone()));
-            keep.scales.extend(self.scales[range].iter().flat_map(|row| [row.scale, row.rest]));
-        }
-        keep
     }
 
     pub fn dim(&self) -> usize {
@@ -171,7 +154,8 @@ impl Rows {
         self.spans.get(ordinal as usize).copied().unwrap_or_default()
     }
 
-    fn range(&self, ordinal: u32) -> Range<usize> {
+    /// The rows of an ordinal.
+    pub fn range(&self, ordinal: u32) -> Range<usize> {
         let span = self.span(ordinal);
         span.first as usize..(span.first + span.count) as usize
     }

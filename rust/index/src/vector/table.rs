@@ -7,39 +7,30 @@ use bytemuck::Pod;
 
 use super::kernels::ScoreRows;
 use crate::mapped::Mapped;
+use crate::numbers::Numbers;
 
 /// A table of rows. Rows are only added; those of a snapshot stay where they are mapped, later ones follow in memory.
 #[derive(Debug, Clone)]
 pub(super) struct Table<T> {
     width: usize,
-    base: Option<Base>,
+    base: Numbers<T>,
     tail: Vec<T>,
-}
-
-/// Where in a file the first rows lie. That they do was seen when the table was made.
-#[derive(Debug, Clone)]
-struct Base {
-    file: Arc<Mapped>,
-    start: usize,
-    numbers: usize,
 }
 
 impl<T: Pod> Table<T> {
     /// A table without rows.
     pub fn new(width: usize) -> Self {
-        Self { width, base: None, tail: Vec::new() }
+        Self { width, base: Numbers::default(), tail: Vec::new() }
     }
 
     /// The `rows` rows from byte `start` of `file` on; `None` when they are not all there.
     pub fn mapped(file: &Arc<Mapped>, start: usize, width: usize, rows: usize) -> Option<Self> {
-        let numbers = width.checked_mul(rows)?;
-        file.numbers::<T>(start, numbers)?;
-        Some(Self { width, base: Some(Base { file: Arc::clone(file), start, numbers }), tail: Vec::new() })
+        Some(Self { width, base: Numbers::mapped(file, start, width.checked_mul(rows)?)?, tail: Vec::new() })
     }
 
     /// The numbers of these rows, which were added together or are one alone.
     pub fn rows(&self, rows: Range<usize>) -> &[T] {
-        let (start, end, base) = (rows.start * self.width, rows.end * self.width, self.base());
+        let (start, end, base) = (rows.start * self.width, rows.end * self.width, &*self.base);
         if end <= base.len() { &base[start..end] } else { &self.tail[start - base.len()..end - base.len()] }
     }
 
@@ -55,7 +46,7 @@ impl<T: Pod> Table<T> {
 
     /// Scores rows by number, one into each place of `out`, with a kernel that knows but one table.
     pub fn score<Q, S>(&self, kernel: ScoreRows<Q, T, S>, query: &[Q], rows: &[u32], out: &mut [S]) {
-        let base = self.base();
+        let base = &*self.base;
         let based = base.len().checked_div(self.width).unwrap_or_default() as u32;
         if based == 0 {
             return kernel(query, &self.tail, rows, out);
@@ -71,11 +62,6 @@ impl<T: Pod> Table<T> {
                 kernel(query, &self.tail, &run, out);
             }
         }
-    }
-
-    fn base(&self) -> &[T] {
-        let base = self.base.as_ref().and_then(|base| base.file.numbers(base.start, base.numbers));
-        base.unwrap_or_default()
     }
 }
 

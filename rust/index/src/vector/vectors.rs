@@ -49,7 +49,7 @@ impl Vectors {
 
     /// A copy of what a snapshot keeps of `ordinals`, which are numbered anew from 0 on.
     pub(crate) fn to_keep(&self, ordinals: &RoaringBitmap) -> ToKeep {
-        self.rows.to_keep(ordinals, &self.live)
+        ToKeep { vectors: self.clone(), ordinals: ordinals.clone() }
     }
 
     /// Numbers in each vector.

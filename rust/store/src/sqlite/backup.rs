@@ -3,11 +3,16 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
-use super::connection::{DATABASE, is_out_of_room, prepare_folder, private_file, sync_folder};
+use super::connection::{
+    DATABASE, Options, Place, is_out_of_room, open_other, prepare_folder, private_file, sync_folder, uri,
+};
 use super::{Record, migrate};
 use crate::StoreError;
+
+/// Where files are, to SQLite.
+const FILES: &str = if cfg!(windows) { "vfs=win32" } else { "vfs=unix" };
 
 impl Record {
     /// Writes everything that was committed before into one new file at `destination` (0600), while others go on writing.
@@ -21,7 +26,11 @@ impl Record {
         }
         let aside = Aside::new(destination)?;
         // As a statement of its own, it reads one moment of the record and makes others wait for nothing.
-        self.reading(|connection| copy_record(connection, &aside.path))?;
+        self.reading(|connection| match self.place {
+            // Unless it is told otherwise, a database in memory makes its copies there too.
+            Place::Memory(_) => copy_into(connection, &uri(&aside.path, FILES)),
+            Place::File(_) | Place::Fixed(_) => copy_record(connection, &aside.path),
+        })?;
         aside.publish(destination)
     }
 }
@@ -29,6 +38,10 @@ impl Record {
 /// Copies what was committed before, as one file without a log, into the empty file at `path`.
 pub fn copy_record(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let name = path.to_str().ok_or_else(|| StoreError::NotAStore(format!("{} is no text", path.display())))?;
+    copy_into(connection, name)
+}
+
+fn copy_into(connection: &Connection, name: &str) -> Result<(), StoreError> {
     match connection.execute("VACUUM INTO ?1", [name]) {
         Err(_) if is_out_of_room(connection) => Err(StoreError::Full),
         outcome => outcome.map(|_| ()).map_err(StoreError::from),
@@ -43,23 +56,30 @@ pub fn restore(source: &Path, folder: &Path) -> Result<(), StoreError> {
     if folder.join(DATABASE).exists() {
         return Err(StoreError::InTheWay(folder.display().to_string()));
     }
-    check(source)?;
+    if !source.is_file() {
+        return Err(StoreError::NotAStore(format!("{} is no file", source.display())));
+    }
+    let is_new = !folder.exists();
     prepare_folder(folder)?;
-    let aside = Aside::new(&folder.join(DATABASE))?;
-    // Into the file that is there, and is its owner's alone: a copy would take over who may read the backup.
-    File::open(source)
-        .and_then(|mut backup| std::io::copy(&mut backup, &mut File::options().write(true).open(&aside.path)?))
-        .map_err(|error| StoreError::io(format!("copying {}", source.display()), error))?;
-    aside.publish(&folder.join(DATABASE))
+    let made = Aside::new(&folder.join(DATABASE)).and_then(|aside| {
+        // Into the file that is there, and is its owner's alone: a copy would take over who may read the backup.
+        File::open(source)
+            .and_then(|mut backup| std::io::copy(&mut backup, &mut File::options().write(true).open(&aside.path)?))
+            .map_err(|error| StoreError::io(format!("copying {}", source.display()), error))?;
+        // What is checked is what becomes the store, whatever happens to the backup meanwhile.
+        check(&aside.path, source)?;
+        aside.publish(&folder.join(DATABASE))
+    });
+    if made.is_err() && is_new {
+        // Nothing is left of what was not restored, unless somebody has put something there since.
+        let _ = std::fs::remove_dir(folder);
+    }
+    made
 }
 
-fn check(source: &Path) -> Result<(), StoreError> {
+fn check(copy: &Path, source: &Path) -> Result<(), StoreError> {
     let refused = |why: &str| StoreError::NotAStore(format!("{} {why}", source.display()));
-    if !source.is_file() {
-        return Err(refused("is no file"));
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(source, flags)?;
+    let connection = open_other(copy, &Options::default())?;
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode == "wal" {
         return Err(refused("is the database of a store, which is not all of it; make a backup of that store"));

@@ -118,10 +118,24 @@ const fn synchronous(durability: Durability) -> &'static str {
 /// Opens a database of which not a byte can change. Without a log there is nothing to lock or to watch (`immutable`); with
 /// one SQLite must read it.
 fn open_fixed(path: &Path) -> Result<Connection, StoreError> {
-    use std::fmt::Write as _;
-
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let has_log = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    let uri = uri(path, if has_log { "mode=ro" } else { "mode=ro&immutable=1" });
+    Ok(Connection::open_with_flags(uri, flags)?)
+}
+
+/// Opens a file that is no store in use, such as a backup, to be examined.
+pub fn open_other(path: &Path, options: &Options) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    set_up(&connection, options)?;
+    Ok(connection)
+}
+
+/// A path as SQLite's own kind of address, with what more it says.
+pub fn uri(path: &Path, query: &str) -> String {
+    use std::fmt::Write as _;
+
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -130,8 +144,8 @@ fn open_fixed(path: &Path) -> Result<Connection, StoreError> {
             _ => drop(write!(uri, "%{byte:02X}")),
         }
     }
-    uri.push_str(if has_log { "?mode=ro" } else { "?mode=ro&immutable=1" });
-    Ok(Connection::open_with_flags(uri, flags)?)
+    uri.push('?');
+    uri + query
 }
 
 /// Whether the last call failed because the disk, a quota or the largest file was full. SQLite tells of a full disk alone,

@@ -95,6 +95,38 @@ impl<'a> Reader<'a> {
         Ok(statement.query_row([number], |row| parsed(row, 0)).optional()?)
     }
 
+    /// What tells change `number` of this record from one of that number in another: which memory it was about, and in which
+    /// state, since when, that is now. `None` when there was no such change.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn mark(&self, number: i64) -> Result<Option<String>, StoreError> {
+        let Some(id) = self.change(number)? else { return Ok(None) };
+        let mut statement =
+            self.connection.prepare_cached("SELECT version || ' ' || updated_at FROM memory WHERE memory_id = ?1")?;
+        let state: Option<String> = statement.query_row([id.to_string()], |row| row.get(0)).optional()?;
+        // What was purged has no state any more.
+        Ok(Some(state.map_or_else(|| id.to_string(), |state| format!("{id} {state}"))))
+    }
+
+    /// Whether change `number` is the one that [`Reader::mark`] gave this mark. An older copy of the record that was put back
+    /// and written on has other changes under the same numbers.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn has_mark(&self, number: i64, mark: &str) -> Result<bool, StoreError> {
+        let (id, state) = mark.split_once(' ').map_or((mark, None), |(id, state)| (id, state.split_once(' ')));
+        if self.change(number)?.is_none_or(|known| known.to_string() != id) {
+            return Ok(false);
+        }
+        let Some((version, updated_at)) = state else { return Ok(mark == id) };
+        let sql = "SELECT count(*) FROM memory AS now WHERE memory_id = ?1 AND ((version = ?2 AND updated_at = ?3) \
+             OR EXISTS (SELECT 1 FROM revision WHERE row = now.row AND version = ?2 AND updated_at = ?3))";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let version: i64 = version.parse().unwrap_or_default();
+        Ok(statement.query_row(params![id, version, updated_at], |row| row.get::<_, i64>(0))? > 0)
+    }
+
     /// The changes after number `after`, oldest first.
     ///
     /// # Errors
@@ -181,15 +213,20 @@ impl<'a> Reader<'a> {
         self.one(context, &sql, params![context.number, scope, key_folded])
     }
 
-    /// The memories in use that say the same in the same words, oldest first.
+    /// The memories in use that say the same in the same words, the newest `limit` of them, newest first.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn by_fingerprint(&self, context: &Context, fingerprint: u128) -> Result<Vec<Memory>, StoreError> {
+    pub fn by_fingerprint(
+        &self,
+        context: &Context,
+        fingerprint: u128,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
         let sql = format!(
-            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND fingerprint = ?2 AND status IN ('active', 'stale') ORDER BY row"
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND fingerprint = ?2 AND status IN ('active', 'stale') ORDER BY row DESC LIMIT ?3"
         );
-        self.many(context, &sql, params![context.number, fingerprint.to_be_bytes()])
+        self.many(context, &sql, params![context.number, fingerprint.to_be_bytes(), limit as i64])
     }
 
     /// The rows with these numbers that are there, in the given order.
@@ -286,19 +323,18 @@ impl<'a> Reader<'a> {
         self.many(context, &sql, params![context.number, at.to_string()])
     }
 
-    /// The states of one memory, oldest first.
+    /// The states of the memory at a row, oldest first.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn history(&self, context: &Context, id: MemoryId) -> Result<Vec<Revision>, StoreError> {
+    pub fn history(&self, context: &Context, row: i64) -> Result<Vec<Revision>, StoreError> {
         let sql = format!(
-            "SELECT {MEMORY}, last_action, last_door, replaced_at FROM revision WHERE memory_id = ?1 AND context = ?2 \
-             UNION ALL SELECT {MEMORY}, last_action, last_door, NULL FROM memory WHERE memory_id = ?1 AND context = ?2 ORDER BY version"
+            "SELECT {MEMORY}, last_action, last_door, replaced_at FROM revision WHERE row = ?1 AND context = ?2 \
+             UNION ALL SELECT {MEMORY}, last_action, last_door, NULL FROM memory WHERE row = ?1 AND context = ?2 ORDER BY version"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let name = Arc::from(context.name.as_str());
-        let revisions =
-            statement.query_map(params![id.to_string(), context.number], |row| revision_from(row, &name))?;
+        let revisions = statement.query_map(params![row, context.number], |row| revision_from(row, &name))?;
         Ok(revisions.collect::<Result<_, _>>()?)
     }
 

@@ -26,7 +26,7 @@ use crate::patience::patiently;
 /// not be carried across a fork.
 #[derive(Debug)]
 pub struct Record {
-    place: Place,
+    pub(super) place: Place,
     options: Options,
     /// The schema's, as this build has them.
     steps: Steps,
