@@ -35,6 +35,8 @@ _WORDS = 5_000
 _TAGS = 10
 _DEPTH = 100
 _RRF = 60
+_CONSONANTS = "bdfgklmnrt"
+_VOWELS = "aeiou"
 
 
 class Workload:
@@ -42,7 +44,7 @@ class Workload:
 
     def __init__(self, memories: int, questions: int) -> None:
         chance = random.Random(_SEED)  # noqa: S311 - a workload, not a secret
-        words = [f"{chance.choice('bcdfgklmnprst')}{chance.choice('aeiou')}w{number}" for number in range(_WORDS)]
+        words = [_word(chance, number) for number in range(_WORDS)]
         # Few words are frequent and most are rare, as in any language.
         weights = [1 / (rank + 2) for rank in range(_WORDS)]
         self.texts = [" ".join(chance.choices(words, weights, k=chance.randint(8, 40))) for _ in range(memories)]
@@ -75,6 +77,14 @@ class Rival:
             for rank, at in enumerate(np.argsort(-scores)[:_DEPTH], 1):
                 fused[int(matching[at])] = fused.get(int(matching[at]), 0.0) + 1 / (_RRF + rank)
         return sorted(fused, key=lambda at: (-fused[at], at))[:k]
+
+
+def _word(chance: random.Random, number: int) -> str:
+    """A word of letters that no other number gives: its digits as syllables, and one more by chance."""
+    syllables = [
+        _CONSONANTS[int(digit)] + _VOWELS[(number + place) % len(_VOWELS)] for place, digit in enumerate(str(number))
+    ]
+    return "".join([*syllables, chance.choice(_CONSONANTS)])
 
 
 def _unit(matrix: Matrix) -> Matrix:

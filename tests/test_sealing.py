@@ -147,11 +147,11 @@ def test_other_index_changes_no_answer(past: Past, clock: FrozenClock, harm: str
 def test_one_changed_byte_changes_no_answer(past: Past, clock: FrozenClock) -> None:
     """A byte changed in any file of the index, each in turn, at its start, middle and end: the index is made again."""
     files = len(_files(past.path / "index"))
-    assert files >= 10
+    assert files == len({"CURRENT", "LOCK", "manifest.json", "rows", "state", "text", "codes", "vectors"})
     for number in range(files):
         path = past.index_file(number)
         whole = path.read_bytes()
-        for at in (0, len(whole) // 2, -1) if number % 4 == 0 else (number * 7919,):
+        for at in (0, len(whole) // 2, number * 7919 % max(len(whole), 1), -1):
             _flip(path, at)
             assert _see_the_same(past, clock) == (1300 if not whole else 0), path.name
             path.write_bytes(whole)

@@ -3,7 +3,7 @@
 // It writes down every call that changes a file, so that the folder can be rebuilt as a loss of power would have left
 // it (disk.py), or makes one call fail. Idle until shim_watch() is called; all of it is driven through ctypes.
 //
-// What it cannot see: calls that do not go through libc (the crate `rustix` renames by system call, under tantivy), so
+// What it cannot see: calls that do not go through libc (some crates make system calls themselves), so
 // each sync of a folder also writes down what the folder lists; and writes to mapped memory, which only SQLite's -shm
 // file sees, and nobody needs that after a loss of power.
 

@@ -41,9 +41,9 @@ def test_arrows_point_down() -> None:
 
 
 def test_only_the_door_knows_python_and_only_the_store_speaks_sql() -> None:
-    """pyo3 is named by one crate, rusqlite by one, xxhash_rust by one."""
+    """pyo3 is named by one crate, rusqlite by one, xxhash-rust by one."""
     manifests = sorted((ROOT / "rust").glob("*/Cargo.toml"))
     assert len(manifests) == len(FLOOR)
-    for library, home in [("pyo3", "py"), ("rusqlite", "store"), ("xxhash_rust", "index")]:
+    for library, home in [("pyo3", "py"), ("rusqlite", "store"), ("xxhash-rust", "index")]:
         users = {path.parent.name for path in manifests if f"\n{library}." in path.read_text(encoding="utf-8")}
         assert users == {home}

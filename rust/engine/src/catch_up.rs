@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use memkura_index::{OutOfOrder, Partition};
+use memkura_index::{Build, OutOfOrder, Partition};
 use memkura_model::{Context, Memory};
 use memkura_store::{Embedder, EmbedderState, Reader};
 
@@ -107,17 +107,15 @@ impl Engine {
 
     /// An index made from the record alone.
     pub(crate) fn build(&self, context: &Context, bound: Option<&Embedder>) -> Result<Loaded, EngineError> {
-        let mut partition = Partition::new(bound.map(|embedder| embedder.dimensions));
+        let mut build = Build::new(bound.map(|embedder| embedder.dimensions));
         let position = self.record.read(|reader| {
-            let mut vectors = vectors_of(reader, context, bound)?;
-            reader.indexed(context, |memory| {
-                let vector = vectors.remove(&memory.row);
+            reader.indexed(context, bound.map(|embedder| embedder.number), |memory, vectors| {
                 // Rows come in the order of their numbers, so none can be out of order.
-                let _ = partition.put(&memory, vector.as_deref());
+                let _ = build.put(memory, vectors);
             })?;
             Ok::<_, EngineError>(reader.last_change()?)
         })?;
-        Ok(Loaded::new(partition, position, bound, None))
+        Ok(Loaded::new(build.finish(), position, bound, None))
     }
 
     /// A sealed index with every change applied that came after it; `None` when it was not made of this record, or when so
@@ -234,18 +232,4 @@ fn read_rows(
         present.push((memory, vectors));
     }
     Ok((gone.into_iter().collect(), present))
-}
-
-fn vectors_of(
-    reader: &Reader<'_>,
-    context: &Context,
-    bound: Option<&Embedder>,
-) -> Result<HashMap<i64, Vec<f32>>, EngineError> {
-    let mut vectors = HashMap::new();
-    if let Some(embedder) = bound {
-        reader.vectors(context, embedder.number, |row| {
-            vectors.insert(row.row, row.vectors);
-        })?;
-    }
-    Ok(vectors)
 }

@@ -11,6 +11,7 @@
 //! ```
 
 mod bits;
+mod build;
 mod column;
 mod contents;
 mod error;
@@ -27,6 +28,7 @@ mod text;
 pub mod tokens;
 pub mod vector;
 
+pub use build::Build;
 pub use contents::{Contents, FileSum, crc_of, sum_up};
 pub use error::IndexError;
 pub use partition::{ListOrder, OutOfOrder, Partition};

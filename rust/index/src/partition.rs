@@ -107,17 +107,27 @@ impl Partition {
     /// # Errors
     /// [`OutOfOrder`] when the row is older than the newest one known and was never seen; nothing has changed then.
     pub fn put(&mut self, memory: &Memory, vectors: Option<&[f32]>) -> Result<(), OutOfOrder> {
+        if let Some(ordinal) = self.put_all_but_text(memory, vectors)? {
+            self.text.put(ordinal, &memory.indexed_text());
+        }
+        Ok(())
+    }
+
+    /// As [`Partition::put`], without the text. Returns the ordinal whose text must be put too.
+    pub(crate) fn put_all_but_text(
+        &mut self,
+        memory: &Memory,
+        vectors: Option<&[f32]>,
+    ) -> Result<Option<u32>, OutOfOrder> {
         let is_superseded = memory.superseded_by.is_some();
         if !is_indexed(memory) {
             self.remove(memory.row);
-            return Ok(());
+            return Ok(None);
         }
         let ordinal = self.ordinal_or_new(memory)?;
         self.edits += 1;
         let at = ordinal as usize;
-        if self.columns[at].version != memory.version || !self.live.contains(ordinal) {
-            self.put_text(ordinal, memory);
-        }
+        let is_other_text = self.columns[at].version != memory.version || !self.live.contains(ordinal);
         self.put_vectors(ordinal, memory, vectors);
         self.columns[at] = Column { embedded_version: self.columns[at].embedded_version, ..Column::of(memory) };
         self.facets.put(ordinal, memory);
@@ -136,7 +146,7 @@ impl Partition {
         self.live_bits.insert(ordinal);
         set(&mut self.superseded, ordinal, is_superseded);
         set(&mut self.expiring, ordinal, memory.expires_at.is_some());
-        Ok(())
+        Ok(is_other_text.then_some(ordinal))
     }
 
     /// Takes a row out of every read.
@@ -343,10 +353,6 @@ impl Partition {
         }
         self.columns.push(Column { version: 0, ..Column::of(memory) });
         Ok(self.columns.len() as u32 - 1)
-    }
-
-    fn put_text(&mut self, ordinal: u32, memory: &Memory) {
-        self.text.put(ordinal, &memory.indexed_text());
     }
 
     /// A vector that the record holds was checked when it was written; one that is refused now was damaged there since,

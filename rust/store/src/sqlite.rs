@@ -17,6 +17,6 @@ mod writer;
 pub use backup::restore;
 pub use connection::{Durability, Options, private_file, sqlite_version, sync_folder};
 pub use embedding::{Embedder, EmbedderState, PendingEmbedding};
-pub use reader::{Reader, Revision, Totals, VectorRow};
+pub use reader::{Reader, Revision, Totals};
 pub use record::Record;
 pub use writer::Writer;

@@ -57,6 +57,12 @@ impl<'a> Asked<'a> {
         asked
     }
 
+    /// Postings of all terms that admit.
+    pub fn admitting_postings(&self) -> usize {
+        let lists = self.terms.iter().filter(|term| term.admits).flat_map(|term| &term.lists);
+        lists.map(|list| list.postings.len()).sum()
+    }
+
     /// The score of a document, and whether a term admits it. `shares` is room for what each term gives, all zeros.
     pub fn score(&self, index: &TextIndex, document: u32, shares: &mut Vec<f32>) -> (f32, bool) {
         let (part, at) = index.place(document);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::asked::AskedTerm;
 use super::documents::Document;
 use super::fresh::Fresh;
 use super::sealed::{Sealed, ToSeal};
@@ -150,6 +151,13 @@ impl TextIndex {
     pub(super) fn place(&self, document: u32) -> (usize, u32) {
         let sealed = self.sealed.len() as u32;
         if document < sealed { (SEALED, document) } else { (FRESH, document - sealed) }
+    }
+
+    /// The documents that have a term of a query.
+    pub(super) fn documents_of(&self, term: &AskedTerm<'_>) -> impl Iterator<Item = u32> {
+        let [sealed, fresh] = term.lists.map(|list| list.postings.iter().map(|posting| posting.document));
+        let base = self.sealed.len() as u32;
+        sealed.chain(fresh.filter_map(move |document| document.checked_add(base)))
     }
 
     /// A document, with the vocabulary of its part.

@@ -21,7 +21,12 @@ const WINDOW: usize = 4_096;
 /// Sums of the same numbers in other orders differ by less than this share.
 const ROUNDING: f32 = 1e-4;
 /// What it costs to score one document by itself, in postings read one after another. Measured.
-const DOCUMENT_COST: u64 = 48;
+const DOCUMENT_COST: usize = 48;
+/// Postings from which it pays to score some documents first, for a floor that most others do not reach. Tests are small.
+const SEEDED_POSTINGS_MIN: usize = if cfg!(test) { 400 } else { 40_000 };
+/// How many documents are scored first for each one that is wanted, and how many are looked at at most.
+const SEEDS_PER_HIT: usize = 2;
+const SEEDS_LOOKED_AT: usize = 8_192;
 
 /// Which memories are searched.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +71,10 @@ impl Matches<'_> {
                 index.document(ordinal).map_or(0.0, |document| asked.score(index, document, &mut shares).0)
             }
         };
-        ordinals.iter().map(|ordinal| score(*ordinal)).collect()
+        let mut known = self.best.clone();
+        known.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+        let known = |ordinal: u32| known.binary_search_by_key(&ordinal, |(known, _)| *known).map(|at| known[at].1);
+        ordinals.iter().map(|ordinal| known(*ordinal).unwrap_or_else(|_| score(*ordinal))).collect()
     }
 }
 
@@ -90,7 +98,8 @@ impl TextIndex {
         }
         let mut shares = Vec::new();
         let mut top = Top::new(depth);
-        if is_soon_scored(&asked, among.matching) {
+        let postings = asked.admitting_postings();
+        if among.matching.len() as usize * DOCUMENT_COST < postings {
             for ordinal in among.matching {
                 let Some(document) = self.document(ordinal) else { continue };
                 if let (score, true) = asked.score(self, document, &mut shares) {
@@ -98,6 +107,9 @@ impl TextIndex {
                 }
             }
         } else {
+            if postings >= SEEDED_POSTINGS_MIN {
+                top.floor = self.seeded_floor(&asked, among.mask, depth, &mut shares);
+            }
             for part in 0..2 {
                 self.search_part(&asked, part, among.mask, &mut top);
             }
@@ -108,6 +120,32 @@ impl TextIndex {
             }
         }
         Matches { best: best(top.kept, depth), mass, scores: Scores::Asked(self, Box::new(asked)) }
+    }
+
+    /// A score that as many documents reach as are wanted: that of the least of some that have the most telling terms. 0 when
+    /// there are too few of them.
+    fn seeded_floor(&self, asked: &Asked<'_>, mask: &Bits, depth: usize, shares: &mut Vec<f32>) -> f32 {
+        let mut terms: Vec<_> = asked.terms.iter().filter(|term| term.admits).collect();
+        terms.sort_by(|one, other| other.worth.total_cmp(&one.worth));
+        let mut seeds = Vec::new();
+        let wanted = depth.saturating_mul(SEEDS_PER_HIT);
+        let documents = terms.iter().flat_map(|term| self.documents_of(term)).take(SEEDS_LOOKED_AT);
+        for document in documents {
+            if seeds.len() == wanted {
+                break;
+            }
+            if self.owner(document).is_some_and(|ordinal| mask.contains(ordinal)) {
+                seeds.push(document);
+            }
+        }
+        seeds.sort_unstable();
+        seeds.dedup();
+        if seeds.len() < depth || depth == 0 {
+            return 0.0;
+        }
+        let mut scores: Vec<f32> = seeds.iter().map(|seed| asked.score(self, *seed, shares).0).collect();
+        let (_, least, _) = scores.select_nth_unstable_by(depth - 1, |one, other| other.total_cmp(one));
+        *least * (1.0 - ROUNDING)
     }
 
     fn search_part(&self, asked: &Asked<'_>, part: usize, mask: &Bits, top: &mut Top) {
@@ -150,13 +188,6 @@ impl TextIndex {
         let asked = Asked::of(self, query);
         neighbours::shares(self, &asked, ordinal, mask, sessions)
     }
-}
-
-/// Whether it takes less to score every memory that may match than to read where the terms occur.
-fn is_soon_scored(asked: &Asked<'_>, matching: &RoaringBitmap) -> bool {
-    let lists = asked.terms.iter().filter(|term| term.admits).flat_map(|term| &term.lists);
-    let postings: usize = lists.map(|list| list.postings.len()).sum();
-    matching.len() * DOCUMENT_COST < postings as u64
 }
 
 /// The lists of a query's terms in one part, each read up to some document. Those of admitting terms lead, the most
@@ -253,7 +284,7 @@ impl Top {
         self.kept.push((ordinal, score));
         if self.kept.len() >= self.depth.max(1).saturating_mul(2) {
             self.kept.select_nth_unstable_by(self.depth.max(1) - 1, |one, other| order(*one, *other));
-            self.floor = self.kept[self.depth.max(1) - 1].1 * (1.0 - ROUNDING);
+            self.floor = self.floor.max(self.kept[self.depth.max(1) - 1].1 * (1.0 - ROUNDING));
             self.kept.retain(|(_, score)| *score >= self.floor);
         }
     }

@@ -47,7 +47,8 @@ impl Vocabulary {
 
     /// The term with this number; empty when there is none.
     pub fn term(&self, number: u32) -> &str {
-        spelled(&self.letters, &self.ends, number)
+        // Letters out of a file may end within a character.
+        std::str::from_utf8(spelled(&self.letters, &self.ends, number)).unwrap_or_default()
     }
 
     /// The number of a term.
@@ -80,7 +81,7 @@ impl Vocabulary {
         for _ in 0..places.len() {
             match places[at] {
                 0 => return Err(at),
-                number if spelled(letters, ends, number - 1) == term => return Ok(number - 1),
+                number if spelled(letters, ends, number - 1) == term.as_bytes() => return Ok(number - 1),
                 _ => at = (at + 1) & (places.len() - 1),
             }
         }
@@ -111,12 +112,12 @@ impl Vocabulary {
     }
 }
 
-fn spelled<'a>(letters: &'a [u8], ends: &[u64], number: u32) -> &'a str {
+/// The letters of a term; none where there is no such term.
+fn spelled<'a>(letters: &'a [u8], ends: &[u64], number: u32) -> &'a [u8] {
     let at = number as usize;
     let start = if at == 0 { Some(0) } else { ends.get(at - 1).map(|end| *end as usize) };
     let letters = start.zip(ends.get(at)).and_then(|(start, end)| letters.get(start..*end as usize));
-    // Letters out of a file may end within a character.
-    std::str::from_utf8(letters.unwrap_or_default()).unwrap_or_default()
+    letters.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Embedders and the vectors that they made.
 
-use memkura_model::{Context, MemoryId, Timestamp};
+use memkura_model::{MemoryId, Timestamp};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::columns::{named, parsed};
-use super::{Reader, VectorRow, Writer};
+use super::{Reader, Writer};
 use crate::StoreError;
 
 /// An embedder that vectors of this store were made by.
@@ -74,26 +74,6 @@ impl Reader<'_> {
         let mut statement =
             self.connection.prepare_cached("SELECT number, name, dimensions, state FROM embedder WHERE state = ?1")?;
         Ok(statement.query_row([state.as_str()], embedder_from).optional()?)
-    }
-
-    /// The vectors of a context's present texts by one embedder, in the order of rows.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn vectors(&self, context: &Context, embedder: i64, mut each: impl FnMut(VectorRow)) -> Result<(), StoreError> {
-        let sql = "SELECT e.row, e.text_version, e.vectors FROM memory m JOIN embedding e \
-             ON e.embedder = ?2 AND e.row = m.row AND e.text_version = m.text_version \
-             WHERE m.context = ?1 AND e.vectors IS NOT NULL ORDER BY m.row";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![context.number, embedder])?;
-        while let Some(row) = rows.next()? {
-            each(VectorRow {
-                row: row.get(0)?,
-                text_version: row.get(1)?,
-                vectors: floats(row.get_ref(2)?.as_blob()?),
-            });
-        }
-        Ok(())
     }
 
     /// The vectors of one text version of a row.
@@ -261,5 +241,10 @@ fn bytes(floats: &[f32]) -> Vec<u8> {
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|chunk| f32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])).collect()
+    each_float(bytes).collect()
+}
+
+/// The numbers of a blob of vectors.
+pub(super) fn each_float(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes))
 }

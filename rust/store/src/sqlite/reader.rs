@@ -8,23 +8,13 @@ use memkura_model::{Action, Change, Context, Memory, MemoryId, Origin, Timestamp
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::{MEMORY, MEMORY_COUNT, memory_from, named, parsed, time};
+use super::embedding::each_float;
 use crate::StoreError;
 
 /// One read transaction.
 #[derive(Debug)]
 pub struct Reader<'a> {
     pub(super) connection: &'a Connection,
-}
-
-/// The vectors of one text version of one row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VectorRow {
-    /// The record's number for the row.
-    pub row: i64,
-    /// The text version that the vectors describe.
-    pub text_version: i64,
-    /// As many as the text has parts, one after the other.
-    pub vectors: Vec<f32>,
 }
 
 /// One state in the history of a memory.
@@ -243,14 +233,27 @@ impl<'a> Reader<'a> {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    /// Every row of a context that is in use or was superseded, in the order of writing.
+    /// Every row of a context that is in use or was superseded, in the order of writing, with the vectors of its present text
+    /// by one embedder.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn indexed(&self, context: &Context, mut each: impl FnMut(Memory)) -> Result<(), StoreError> {
-        self.each_indexed(context, MEMORY, memory_from, |memory| {
-            each(memory);
-            ControlFlow::Continue(())
+    pub fn indexed(
+        &self,
+        context: &Context,
+        embedder: Option<i64>,
+        mut each: impl FnMut(&Memory, Option<&[f32]>),
+    ) -> Result<(), StoreError> {
+        let vectors = "(SELECT vectors FROM embedding WHERE embedder = ?2 AND row = memory.row AND \
+             text_version = memory.text_version)";
+        let name = Arc::from(context.name.as_str());
+        let mut kept = Vec::new();
+        self.each_indexed(&format!("{MEMORY}, {vectors}"), params![context.number, embedder], |row| {
+            let blob = row.get_ref(MEMORY_COUNT)?.as_blob_or_null()?;
+            kept.clear();
+            kept.extend(blob.into_iter().flat_map(each_float));
+            each(&memory_from(row, &name)?, blob.map(|_| &*kept));
+            Ok(ControlFlow::Continue(()))
         })
     }
 
@@ -258,25 +261,31 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn present(&self, context: &Context, each: impl FnMut(Revision) -> ControlFlow<()>) -> Result<(), StoreError> {
-        self.each_indexed(context, &format!("{MEMORY}, last_action, last_door, NULL"), revision_from, each)
-    }
-
-    fn each_indexed<T>(
+    pub fn present(
         &self,
         context: &Context,
+        mut each: impl FnMut(Revision) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let name = Arc::from(context.name.as_str());
+        self.each_indexed(&format!("{MEMORY}, last_action, last_door, NULL"), [context.number], |row| {
+            Ok(each(revision_from(row, &name)?))
+        })
+    }
+
+    /// Reads `columns` of every row whose context is the first of `values` and that a search can find.
+    fn each_indexed(
+        &self,
         columns: &str,
-        read: fn(&Row<'_>, &Arc<str>) -> rusqlite::Result<T>,
-        mut each: impl FnMut(T) -> ControlFlow<()>,
+        values: impl rusqlite::Params,
+        mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>,
     ) -> Result<(), StoreError> {
         let sql = format!(
             "SELECT {columns} FROM memory WHERE context = ?1 AND (status <> 'retired' OR superseded_by IS NOT NULL) ORDER BY row"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let name = Arc::from(context.name.as_str());
-        let mut rows = statement.query([context.number])?;
+        let mut rows = statement.query(values)?;
         while let Some(row) = rows.next()? {
-            if each(read(row, &name)?).is_break() {
+            if each(row)?.is_break() {
                 break;
             }
         }
