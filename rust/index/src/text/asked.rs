@@ -1,5 +1,6 @@
 //! A query against one index: what each of its terms is worth there, and where it occurs.
 
+use super::documents::AllDocuments;
 use super::index::{FRESH, SEALED, TextIndex};
 use super::postings::TermPostings;
 use super::score::{QUERY_TERMS_MAX, saturation, worth};
@@ -10,6 +11,7 @@ use crate::tokens::{QueryTerm, shown};
 pub struct Asked<'a> {
     pub terms: Vec<AskedTerm<'a>>,
     marks: [Marks; 2],
+    documents: [AllDocuments<'a>; 2],
     /// What all terms are worth together.
     pub mass: f32,
 }
@@ -38,7 +40,8 @@ impl<'a> Asked<'a> {
         if found.len() > QUERY_TERMS_MAX {
             found = rarest(index, found);
         }
-        let mut asked = Self::default();
+        let documents = [index.sealed.documents.all(), index.fresh.documents.all()];
+        let mut asked = Self { documents, ..Self::default() };
         for (position, (numbers, term)) in found.into_iter().enumerate() {
             let frequency = index.frequency(numbers);
             let worth = worth(term.weight, index.live(), frequency);
@@ -66,7 +69,7 @@ impl<'a> Asked<'a> {
     /// The score of a document, and whether a term admits it. `shares` is room for what each term gives, all zeros.
     pub fn score(&self, index: &TextIndex, document: u32, shares: &mut Vec<f32>) -> (f32, bool) {
         let (part, at) = index.place(document);
-        let said = if part == SEALED { index.sealed.documents.get(at) } else { index.fresh.documents.get(at) };
+        let said = self.documents[part].get(at);
         shares.resize(self.terms.len(), 0.0);
         let mut is_admitted = false;
         for (term, count) in said.terms.iter().zip(said.counts) {

@@ -21,6 +21,24 @@ pub struct Document<'a> {
     pub length: u32,
 }
 
+/// The documents as they are now: where their numbers lie is found out once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllDocuments<'a> {
+    starts: &'a [u64],
+    terms: &'a [u32],
+    counts: &'a [u16],
+    lengths: &'a [u32],
+}
+
+impl<'a> AllDocuments<'a> {
+    /// One of them.
+    pub fn get(&self, document: u32) -> Document<'a> {
+        let at = document as usize;
+        let span = self.starts[at] as usize..self.starts[at + 1] as usize;
+        Document { terms: &self.terms[span.clone()], counts: &self.counts[span], length: self.lengths[at] }
+    }
+}
+
 impl Default for Documents {
     fn default() -> Self {
         Self {
@@ -40,9 +58,12 @@ impl Documents {
 
     /// One of them.
     pub fn get(&self, document: u32) -> Document<'_> {
-        let (starts, at) = (&*self.starts, document as usize);
-        let span = starts[at] as usize..starts[at + 1] as usize;
-        Document { terms: &self.terms[span.clone()], counts: &self.counts[span], length: self.lengths[at] }
+        self.all().get(document)
+    }
+
+    /// All of them, for whoever reads many.
+    pub fn all(&self) -> AllDocuments<'_> {
+        AllDocuments { starts: &self.starts, terms: &self.terms, counts: &self.counts, lengths: &self.lengths }
     }
 
     /// Adds a document. Returns its number.
