@@ -12,6 +12,7 @@ mod reader;
 mod record;
 mod reserve;
 mod round;
+mod shared_memory;
 mod writer;
 
 pub use backup::restore;

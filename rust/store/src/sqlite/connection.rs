@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::log::beside;
+use super::shared_memory;
 use crate::StoreError;
 
 /// The first SQLite without the race in which processes that checkpoint together lose commits.
@@ -78,6 +79,7 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
     if rusqlite::version_number() < SQLITE_MIN {
         return Err(StoreError::SqliteTooOld(sqlite_version().to_owned()));
     }
+    shared_memory::keep_locks();
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match place {
         Place::File(path) => Connection::open_with_flags(path, flags)?,
@@ -126,6 +128,7 @@ fn open_fixed(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens a file that is no store in use, such as a backup, to be examined.
 pub fn open_other(path: &Path, options: &Options) -> Result<Connection, StoreError> {
+    shared_memory::keep_locks();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     set_up(&connection, options)?;
