@@ -1,8 +1,8 @@
 """Others open, read and close the files of a store that is open: a checksum, a copy, a look with SQLite.
 
 On POSIX systems, closing any descriptor of a file drops every lock that the process has on it. SQLite in another
-process then takes itself for the last one out, and removes a log that is in use; or for the only one at work, and writes
-to the log together with us.
+process then takes itself for the last one out, and removes a log that is in use; or for the only one at work, and
+writes to the log together with us.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_reading_the_files_of_an_open_store_loses_nothing(
 
 
 def written_by_two(nursery: Nursery, store: Path, meddler: str) -> None:
-    """Lets two children write at once, one of which meddles in the middle of its writes, and checks that all is there."""
+    """Lets two children write at once, one of which meddles in the middle of it, and checks that all is there."""
     opened(store).close()
     journals = [store.with_suffix(f".{name}") for name in ("meddled", "beside")]
     beside = nursery.start("writing.write", str(store), str(journals[1]), "beside", verbs="ru")
