@@ -686,16 +686,20 @@ class Engine:
         """Writes the whole store, as it is at this moment, into one new file, while others go on writing.
 
         The file is for its owner alone (0600), and there when it is complete and durable. :func:`memkura.restore` makes
-        a store of it.
+        a store of it. A process that is killed meanwhile leaves a file of the same name with ``.incomplete`` at the
+        end, which may be deleted.
 
         Args:
-            destination: where nothing is yet.
+            destination: where nothing is yet, outside of every store's folder.
 
         Raises:
+            InvalidInput: the destination lies in a store's folder.
             StoreError: something is there already, or the file cannot be written.
             StorageFull: there is no room for it.
         """
-        self._core.back_up(arguments.path(destination, "destination"))
+        place = arguments.path(destination, "destination")
+        arguments.outside_stores(place, "destination")
+        self._core.back_up(place)
 
     def export(
         self,

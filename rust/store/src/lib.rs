@@ -18,6 +18,6 @@ mod sqlite;
 pub use error::StoreError;
 pub use patience::patiently;
 pub use sqlite::{
-    Durability, Embedder, EmbedderState, Options, PendingEmbedding, Reader, Record, Revision, Totals, VectorRow,
-    Writer, private_file, restore, sqlite_version, sync_folder,
+    Durability, Embedder, EmbedderState, Options, PendingEmbedding, Reader, Record, Reserved, Revision, Totals,
+    VectorRow, Writer, private_file, restore, sqlite_version, sync_folder,
 };

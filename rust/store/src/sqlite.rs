@@ -6,6 +6,7 @@ mod connection;
 mod embedding;
 mod filesystem;
 mod guard;
+mod leavings;
 mod log;
 mod migrate;
 mod reader;
@@ -20,4 +21,5 @@ pub use connection::{Durability, Options, private_file, sqlite_version, sync_fol
 pub use embedding::{Embedder, EmbedderState, PendingEmbedding};
 pub use reader::{Reader, Revision, Totals, VectorRow};
 pub use record::Record;
+pub use reserve::Reserved;
 pub use writer::Writer;
