@@ -62,8 +62,10 @@ struct Attached {
 const LOG_PAGES_MOVED: i32 = 1_000;
 /// With so many the log is made to begin anew: 32 MiB, half of what it may have.
 const LOG_PAGES_MAX: i32 = 8_000;
-/// How long writers wait for readers then: longer than most reads of a whole store.
+/// How long writers wait for readers then: longer than most reads.
 const LOG_PATIENCE: Duration = Duration::from_secs(2);
+/// With so many, 48 MiB, they wait for as long as others wait for them.
+const LOG_PAGES_PRESSING: i32 = 12_000;
 
 /// Most connections kept for reading: more threads than this wait for a processor anyway.
 const READERS_KEPT: usize = 8;
@@ -208,7 +210,9 @@ impl Record {
         if pages < most {
             return self.checkpoint(connection, "PASSIVE").map(drop);
         }
-        connection.busy_timeout(LOG_PATIENCE.min(self.options.busy_timeout))?;
+        // Half of it: who waits for us meanwhile has the rest for the write itself.
+        let patience = self.options.busy_timeout / 2;
+        connection.busy_timeout(if pages < LOG_PAGES_PRESSING { LOG_PATIENCE.min(patience) } else { patience })?;
         let is_begun = self.checkpoint(connection, "RESTART");
         connection.busy_timeout(self.options.busy_timeout)?;
         // One reader that takes longer must not make every write wait.
