@@ -219,6 +219,13 @@ def maintain(path: str, times: int) -> None:
             engine.maintain()
 
 
+def export(path: str, target: str) -> None:
+    """A child that reads the whole store, as it is at one moment, again and again until it is killed."""
+    with opened(path) as engine:
+        while True:
+            engine.export(target)
+
+
 def fill(store: str, journal: str, ballast: str, limit: int, *, fault: str = "") -> None:
     """A child that writes until the disk is full, goes on with reading and forgetting, gets room, and writes again.
 
