@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,7 @@ from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from memkura import Engine
@@ -119,6 +122,87 @@ def test_backup_to_where_nothing_can_be_is_refused(engine: Engine, tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} == {"agent.memkura"}
 
 
+def test_store_in_memory_is_backed_up_into_a_file(tmp_path: Path) -> None:
+    """And restored as any other."""
+    with memkura.open(":memory:", embedder=None) as engine:
+        row = engine.remember("ann", "tea")
+        engine.backup(tmp_path / "back up #1?%")
+    assert stat.S_IMODE((tmp_path / "back up #1?%").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["back up #1?%"]
+    memkura.restore(tmp_path / "back up #1?%", tmp_path / "again")
+    with memkura.open(tmp_path / "again", embedder=None) as again:
+        assert ids(again.list("ann")) == [row]
+
+
+def test_backup_into_a_store_is_refused(engine: Engine, store_path: Path, tmp_path: Path) -> None:
+    """Its own or another one, through a link too, as an export is."""
+    (tmp_path / "link").symlink_to(store_path)
+    memkura.open(tmp_path / "other", embedder=None).close()
+    before = set(tmp_path.rglob("*"))
+    for folder in (store_path, store_path / "index", tmp_path / "link", tmp_path / "other"):
+        with pytest.raises(errors.InvalidInput, match="lies in a store"):
+            engine.backup(folder / "backup")
+        with pytest.raises(errors.InvalidInput, match="lies in a store"):
+            engine.export(folder / "rows.jsonl")
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_long_names_leave_room_for_what_is_being_made(engine: Engine, tmp_path: Path) -> None:
+    """A name may be as long as the file system takes it."""
+    engine.remember("ann", "tea")
+    engine.backup(tmp_path / ("b" * 255))
+    engine.export(tmp_path / ("e" * 255))
+    assert {path.name[:1] for path in tmp_path.iterdir() if len(path.name) == 255} == {"b", "e"}
+
+
+_RESTORING = "import memkura, sys; memkura.restore(*sys.argv[1:])"
+
+
+@pytest.fixture
+def left(engine: Engine, tmp_path: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """A folder with what a restore leaves that is stopped at its work, and the process."""
+    engine.remember_many({"context_id": "ann", "summary": f"row {at} {'x' * 300}"} for at in range(5_000))
+    engine.backup(tmp_path / "large")
+    command = [sys.executable, "-c", _RESTORING, str(tmp_path / "large"), str(tmp_path / "again")]
+    with subprocess.Popen(command) as restoring:
+        while not list(tmp_path.glob("again/*.incomplete")):
+            assert restoring.poll() is None
+        restoring.send_signal(signal.SIGSTOP)
+        yield tmp_path / "again", restoring
+        restoring.kill()
+
+
+def _leavings(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.name.startswith("record.sqlite3.")]
+
+
+def _restored(folder: Path) -> None:
+    memkura.restore(folder.with_name("large"), folder)
+
+
+def _opened(folder: Path) -> None:
+    memkura.open(folder, embedder=None).close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+@pytest.mark.parametrize("then", [_restored, _opened])
+def test_killed_restore_is_in_nobodys_way(
+    left: tuple[Path, subprocess.Popen[bytes]], then: Callable[[Path], None]
+) -> None:
+    """What it has left stays while it is at work, and goes with the next who comes afterwards."""
+    folder, restoring = left
+    assert len(_leavings(folder)) == 1
+    then(folder)
+    assert len(_leavings(folder)) == 1
+    restoring.kill()
+    restoring.wait()
+    # As an earlier build named them.
+    (folder / "record.sqlite3.0123456789abcdef-journal").write_bytes(b"")
+    with memkura.open(folder, embedder=None) as engine:
+        assert _leavings(folder) == []
+        assert engine.verify() == []
+
+
 def _newer(file: Path) -> None:
     database = sqlite3.connect(file)
     database.execute("PRAGMA user_version = 99")
@@ -168,6 +252,18 @@ def test_harmed_backup_is_refused(
     with pytest.raises(error):
         memkura.restore(backup, tmp_path / "again")
     assert not (tmp_path / "again").exists()
+    (tmp_path / "again").mkdir()
+    with pytest.raises(error):
+        memkura.restore(backup, tmp_path / "again")
+    assert not list((tmp_path / "again").iterdir())
+
+
+@pytest.mark.parametrize("harm", [_negative, _other, _empty])
+def test_what_is_no_backup_is_named(backup: Path, tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    """With what restore takes."""
+    harm(backup)
+    with pytest.raises(errors.NotAStore, match=f"{backup} is .*Give a file that backup made"):
+        memkura.restore(backup, tmp_path / "again")
 
 
 @pytest.mark.parametrize("mode", [0o444, 0o644])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +18,7 @@ from memkura import errors
 from memkura.testing import ToyEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from memkura import Engine
 
@@ -60,6 +62,48 @@ def test_read_only_media_are_read_and_not_touched(disk: Path) -> None:
     assert _bytes(disk) == before
     with pytest.raises(errors.StoreError):
         memkura.open(disk / "new", embedder=None)
+
+
+def test_log_that_cannot_be_read_is_named(disk: Path, tmp_path: Path) -> None:
+    """A copy of an open store, without the memory that its processes share, on a file system that nobody writes to."""
+    with memkura.open(tmp_path / "s", embedder=None) as engine:
+        engine.remember("c", "tea")
+        shutil.copytree(tmp_path / "s", disk / "s", ignore=shutil.ignore_patterns("*-shm"))
+    assert (disk / "s" / "record.sqlite3-wal").stat().st_size > 0
+    assert _mount("-o", "remount,ro", disk)
+    with pytest.raises(errors.StoreReadOnly, match="sqlite3-wal cannot be read"):
+        memkura.open(disk / "s", embedder=None)
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes and links among files")
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("put", [_pipe, Path.mkdir, _dangling])
+def test_what_is_no_file_beside_the_record_is_named(tmp_path: Path, suffix: str, put: Callable[[Path], None]) -> None:
+    """At once: SQLite would wait for the other end of a pipe."""
+    memkura.open(tmp_path / "s", embedder=None).close()
+    path = tmp_path / "s" / f"record.sqlite3{suffix}"
+    put(path)
+    with pytest.raises(errors.NotAStore, match=f"sqlite3{suffix} is no plain file"):
+        memkura.open(tmp_path / "s", embedder=None)
+    path.rmdir() if path.is_dir() else path.unlink()
+    memkura.open(tmp_path / "s", embedder=None).close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes among files")
+def test_record_that_is_a_pipe_is_named(tmp_path: Path) -> None:
+    """The same of the record itself."""
+    (tmp_path / "s").mkdir()
+    os.mkfifo(tmp_path / "s" / "record.sqlite3")
+    with pytest.raises(errors.NotAStore, match="sqlite3 is no plain file"):
+        memkura.open(tmp_path / "s", embedder=None)
 
 
 def _refuse_writes(engine: Engine, row: str) -> None:

@@ -6,6 +6,7 @@ import operator
 import os
 import reprlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memkura.errors import InvalidInput
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # The path of a store that lives as long as its engine.
 MEMORY = ":memory:"
+# What every store's folder has in it.
+_RECORD = "record.sqlite3"
 
 
 def count(value: object, field: str, *, least: int = 0) -> int:
@@ -49,6 +52,14 @@ def path(value: object, field: str = "path") -> str:
     if not named:
         raise _refused("is empty", field, value, "Give a str or a pathlib.Path")
     return text(named, field)
+
+
+def outside_stores(named: str, field: str) -> str:
+    """`named` with its links followed, for a file to be written that is none of a store's."""
+    real = Path(named).resolve()
+    if any((folder / _RECORD).exists() for folder in real.parents):
+        raise _refused("lies in a store", field, named, "Name a file of its own, outside of every store's folder")
+    return str(real)
 
 
 def store(value: object) -> str:

@@ -686,16 +686,20 @@ class Engine:
         """Writes the whole store, as it is at this moment, into one new file, while others go on writing.
 
         The file is for its owner alone (0600), and there when it is complete and durable. :func:`memkura.restore` makes
-        a store of it.
+        a store of it. A process that is killed meanwhile leaves a file of the same name with ``.incomplete`` at the
+        end, which may be deleted.
 
         Args:
-            destination: where nothing is yet.
+            destination: where nothing is yet, outside of every store's folder.
 
         Raises:
+            InvalidInput: the destination lies in a store's folder.
             StoreError: something is there already, or the file cannot be written.
             StorageFull: there is no room for it.
         """
-        self._core.back_up(arguments.path(destination, "destination"))
+        place = arguments.path(destination, "destination")
+        arguments.outside_stores(place, "destination")
+        self._core.back_up(place)
 
     def export(
         self,
@@ -710,10 +714,11 @@ class Engine:
 
         A row has every field of its memory, with where it came from and how far it is trusted. Memories that others
         replaced are there too; what was forgotten or has expired is not. The file is for its owner alone (0600), and
-        there when it is complete; vectors are made again where it is imported.
+        there when it is complete; vectors are made again where it is imported. A process that is killed meanwhile
+        leaves a file of the same name with ``.incomplete`` at the end, which may be deleted.
 
         Args:
-            path: the file, which is replaced; or a binary stream.
+            path: the file, which is replaced, outside of every store's folder; or a binary stream.
             context_id: one context; all by default.
             filters: which memories; all by default.
             history: write the earlier states of each memory too, before it.
@@ -825,6 +830,8 @@ class Engine:
     def doctor(self) -> Health:
         """Examines the store: its record, and every index against one made afresh. Reads all of it; changes nothing.
 
+        The record has no checksums of its own: a bit that flipped inside a text may go unseen.
+
         Raises:
             StoreDamaged: the record is damaged so much that it cannot be read.
             StoreTampered: somebody changed what the database does.
@@ -834,7 +841,8 @@ class Engine:
     def compact(self) -> dict[str, Any]:
         """Gives room back to the disk, and removes the last bytes of what was forgotten or purged.
 
-        What was forgotten is purged first: from then on its history is gone, too.
+        What was forgotten is purged first: from then on its history is gone, too. The record is put together anew in
+        memory, which takes about as much of it as the record is large.
 
         Returns:
             Figures by name: ``sealed``, the contexts whose index was written anew.
@@ -842,6 +850,7 @@ class Engine:
         Raises:
             StoreBusy: another process kept the record busy for longer than ``busy_timeout``.
             StorageFull: there is no room to rewrite the record.
+            StoreError: a copy of the record that was left beside it cannot be removed.
         """
         return self._core.compact(door=self._door)
 

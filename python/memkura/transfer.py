@@ -46,8 +46,8 @@ _HEAD_BYTES = 512
 # Up to this an export to a stream is held in memory; beyond it in a file without a name.
 _SPOOL_BYTES = 64 << 20
 _PART_BYTES = 1 << 20
-# What every store's folder has in it.
-_RECORD = "record.sqlite3"
+# Of the name of a file that is being written: what is put after it must fit, too.
+_BEGUN_CHARACTERS = 40
 # All rows of a file are in memory before the first is written: a file is taken whole or not at all.
 FILE_BYTES_MAX = 1 << 30
 _TAR = (257, b"ustar")
@@ -99,17 +99,10 @@ def _line(row: Mapping[str, Any]) -> bytes:
 
 def _replaceable(path: Path) -> Path:
     """`path`, through links. A device or a pipe is not replaced by a file, and neither is a file of a store."""
-    real = path.resolve()
-    problem = None
-    if real.exists() and not real.is_file():
-        problem = "is no file"
-    elif any((folder / _RECORD).exists() for folder in real.parents):
-        problem = "lies in a store"
-    if problem is not None:
-        raise InvalidInput(
-            problem, field="path", value=str(path), advice="Name a file of its own; to write elsewhere give a stream"
-        )
-    return real
+    if path.exists() and not path.is_file():
+        advice = "Name a file of its own; to write elsewhere give a stream"
+        raise InvalidInput("is no file", field="path", value=str(path), advice=advice)
+    return Path(arguments.outside_stores(str(path), "path"))
 
 
 @contextmanager
@@ -117,7 +110,8 @@ def _private_file(path: Path) -> Iterator[IO[bytes]]:
     """A new file in the place of `path`, mode 0600, complete or not there at all."""
     path = _replaceable(path)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=".memkura-export.", dir=path.parent)
+        begun = f"{path.name[:_BEGUN_CHARACTERS]}."
+        descriptor, name = tempfile.mkstemp(prefix=begun, suffix=".incomplete", dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 yield file

@@ -35,12 +35,12 @@ class Manner(enum.IntEnum):
     SYNC_FULL = 6
 
 
-def built_shim(folder: Path) -> Path:
-    """The compiled shim; skips the test where there can be none."""
+def built_shim(folder: Path, name: str = "shim") -> Path:
+    """A compiled shim; skips the test where there can be none."""
     if sys.platform != "linux":
         pytest.skip("the shim is made for Linux")
-    library = folder / "shim.so"
-    source = Path(__file__).with_name("shim.c")
+    library = folder / f"{name}.so"
+    source = Path(__file__).with_name(f"{name}.c")
     try:
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-lpthread"], check=True)
     except FileNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -9,15 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 from children import Nursery
 from oracle import Ledger, check, check_file
-from writing import opened
+from writing import CONTEXT, opened
+
+from memkura import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from memkura import Engine
+
 DISK_BYTES = 4 << 20
 BALLAST_BYTES = 1 << 20
 FILE_BYTES_MAX = 2 << 20
+ROWS = 1_000
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="neither small file systems nor limits of files")
 
@@ -59,13 +65,28 @@ def full(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if request.param == "file size":
         yield Full(disk / "agent.memkura", folder, FILE_BYTES_MAX)
         return
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
+    with mounted(disk, DISK_BYTES):
+        yield Full(disk / "agent.memkura", folder, 0)
+
+
+@contextlib.contextmanager
+def mounted(disk: Path, size: int) -> Iterator[None]:
+    """A small file system of its own at `disk`."""
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)]
     if sys.platform != "linux" or subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("only root can mount a small file system")
     try:
-        yield Full(disk / "agent.memkura", folder, 0)
+        yield
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    with mounted(place, 2 * DISK_BYTES):
+        yield place
 
 
 def test_nothing_acknowledged_is_lost(full: Full) -> None:
@@ -96,6 +117,40 @@ def test_forgetting_works(full: Full) -> None:
 def test_same_handle_writes_when_there_is_room(full: Full) -> None:
     """With no reopening and no command."""
     assert [deed[0] for deed in full.after] == ["done"] * 10
+
+
+def test_purging_goes_on_where_forgetting_cannot(disk: Path) -> None:
+    """One by one until there is no room for it; every memory can be purged, and then there is room for new ones."""
+    with opened(disk / "agent.memkura") as engine:
+        items = [{"context_id": CONTEXT, "summary": f"row {at} {'x' * 300}"} for at in range(ROWS)]
+        rows = [str(row) for row in engine.remember_many(items)]
+        engine.maintain()
+        take_all(disk / "ballast")
+        with pytest.raises(errors.StorageFull, match="purge"):
+            forget_all(engine, rows)
+        assert 5 < ROWS - engine.count(CONTEXT) < ROWS
+        take_all(disk / "ballast")
+        for row in rows:
+            engine.forget(CONTEXT, row, purge=True)
+        assert engine.count(CONTEXT) == 0
+        engine.maintain()
+        engine.remember(CONTEXT, "after")
+    check_file(disk / "agent.memkura")
+
+
+def forget_all(engine: Engine, rows: list[str]) -> None:
+    """One by one."""
+    for row in rows:
+        engine.forget(CONTEXT, row)
+
+
+def take_all(ballast: Path) -> None:
+    """Takes the room that is left on a file system."""
+    with ballast.open("ab", buffering=0) as file:
+        for size in (1 << 20, 1 << 12):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
 
 
 @pytest.mark.parametrize("fault", ["acknowledges failures", "forgets nothing"])

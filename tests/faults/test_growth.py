@@ -48,6 +48,23 @@ def test_log_stays_short_beside_a_busy_reader(nursery: Nursery, store_path: Path
         assert log.stat().st_size <= LOG_BYTES_AT_REST
 
 
+def test_log_stays_short_beside_readers_that_overlap(nursery: Nursery, store_path: Path) -> None:
+    """Two processes read all of the store in a loop, so that somebody always reads; the log grows, and begins anew."""
+    log = store_path / "record.sqlite3-wal"
+    batch = [{"context_id": CONTEXT, "summary": f"row {at}", "metadata": {"pad": "x" * 8_000}} for at in range(500)]
+    with opened(store_path) as engine:
+        engine.remember_many(batch)
+        readers = [nursery.start("writing.export", str(store_path), f"{store_path}.{at}.jsonl") for at in range(2)]
+        sizes: list[int] = []
+        # In the log it takes a third more.
+        while len(sizes) * len(batch) * 8_000 < LOG_BYTES_MAX:
+            engine.remember_many({**item, "summary": f"row {at} of {len(sizes)}"} for at, item in enumerate(batch))
+            sizes.append(log.stat().st_size)
+        for reader in readers:
+            nursery.kill(reader)
+        assert LOG_BYTES_AT_REST < max(sizes) < LOG_BYTES_MAX
+
+
 def test_recalls_leave_no_memory_behind(store_path: Path) -> None:
     """The process is as large after many recalls as after some."""
     statm = Path("/proc/self/statm")
@@ -59,7 +76,7 @@ def test_recalls_leave_no_memory_behind(store_path: Path) -> None:
 
     with opened(store_path) as engine:
         engine.remember_many({"context_id": CONTEXT, "summary": f"row {at} of the store"} for at in range(100))
-        sizes = []
+        sizes: list[int] = []
         for at in range(RECALLS + 1):
             engine.recall(CONTEXT, f"row {at % 150}", k=5, explain=at % 2 == 0)
             if at in (RECALLS_WARM, RECALLS):

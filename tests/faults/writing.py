@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
@@ -218,6 +219,13 @@ def maintain(path: str, times: int) -> None:
             engine.maintain()
 
 
+def export(path: str, target: str) -> None:
+    """A child that reads the whole store, as it is at one moment, again and again until it is killed."""
+    with opened(path) as engine:
+        while True:
+            engine.export(target)
+
+
 def fill(store: str, journal: str, ballast: str, limit: int, *, fault: str = "") -> None:
     """A child that writes until the disk is full, goes on with reading and forgetting, gets room, and writes again.
 
@@ -247,15 +255,49 @@ def fill(store: str, journal: str, ballast: str, limit: int, *, fault: str = "")
         writer.work(10, "ruf")
 
 
-def meddle(store: str) -> None:
-    """What a checksum, a copy or a curious person does: reads every file, and looks into the record with SQLite."""
+def read_files(store: str) -> None:
+    """What a checksum or a copy does: opens, reads and closes every file."""
     for path in Path(store).rglob("*"):
         # The index's own files come and go while another process seals.
-        if path.is_file():
-            path.read_bytes()
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_file():
+                path.read_bytes()
+
+
+def look_in(store: str) -> None:
+    """What a curious person does: looks into the record with SQLite."""
     connection = sqlite3.connect(Path(store) / "record.sqlite3")
     connection.execute("SELECT count(*) FROM memory").fetchone()
     connection.close()
+
+
+def meddle(store: str) -> None:
+    """Both of these."""
+    read_files(store)
+    look_in(store)
+
+
+MEDDLERS = {"reads the files": read_files, "looks in with SQLite": look_in}
+LONG_ROWS = 2_000
+
+
+def write_at_length(store: str, journal: str, meddler: str, rounds: int) -> None:
+    """A child that writes many memories in one transaction, meddling all the while, so many times, and is killed."""
+    say = Journal(journal)
+    chance = random.Random("at length")
+    with opened(store) as engine, ThreadPoolExecutor(1) as threads:
+        for _ in range(rounds):
+            words = [new_word(chance) for _ in range(LONG_ROWS)]
+            items = [{"context_id": CONTEXT, **fields_of(word)} for word in words]
+            writing = threads.submit(engine.remember_many, items, batch_size=LONG_ROWS)
+            while not writing.done():
+                MEDDLERS[meddler](store)
+            try:
+                for word, memory_id in zip(words, writing.result(), strict=True):
+                    say(f"done remember {memory_id} {word}")
+            except errors.MemkuraError as error:
+                say(f"failed remember - - {type(error).__name__}")
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def write_beside_meddlers(

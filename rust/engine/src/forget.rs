@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use memkura_model::{Action, Context, Door, Filter, Invalid, InvalidKind, Memory, MemoryId, Status, Timestamp};
-use memkura_store::{StoreError, Writer};
+use memkura_store::{Reserved, StoreError, Writer};
 
 use crate::open::read;
 use crate::remember::key_taken;
@@ -68,7 +68,8 @@ impl Engine {
             }
             Ok::<_, EngineError>(chosen.iter().map(|memory| memory.memory_id).collect())
         };
-        let forgotten = self.written_for_sure(forget)?;
+        let reserved = if purge { Reserved::Purging } else { Reserved::Forgetting };
+        let forgotten = self.written_for_sure(reserved, forget)?;
         self.follow_own_write();
         Ok(forgotten)
     }
@@ -81,7 +82,7 @@ impl Engine {
             let mut done = 0;
             // Looked for by reading: most of the time there is nothing, and nobody need wait.
             while !self.record.read(|reader| Ok::<_, EngineError>(reader.forgotten(&context, done, 1)?))?.is_empty() {
-                done = self.written_for_sure(|writer: &Writer<'_>| {
+                done = self.written_for_sure(Reserved::Purging, |writer: &Writer<'_>| {
                     let forgotten = writer.forgotten(&context, done, ROWS)?;
                     forgotten.iter().try_for_each(|memory| writer.purge(memory, door, now))?;
                     Ok(forgotten.last().map_or(i64::MAX, |memory| memory.row))
@@ -92,17 +93,24 @@ impl Engine {
     }
 
     /// Writes, on a full disk with the room that is kept for it: whoever is out of room wants to forget more than ever.
-    fn written_for_sure<T>(&self, work: impl Fn(&Writer<'_>) -> Result<T, EngineError>) -> Result<T, EngineError> {
+    fn written_for_sure<T>(
+        &self,
+        reserved: Reserved,
+        work: impl Fn(&Writer<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         let is_full = |outcome: &Result<T, EngineError>| matches!(outcome, Err(EngineError::Store(StoreError::Full)));
         let mut outcome = self.record.write(&work);
-        if is_full(&outcome) {
-            self.record.spend_reserve();
-            outcome = self.record.write(&work);
+        if !is_full(&outcome) {
+            return outcome;
         }
-        // When that fails too, the disk is full, as was said already.
+        self.record.spend_reserve(reserved);
+        outcome = self.record.write(&work);
         if is_full(&outcome) && self.record.empty_log().is_ok() {
             outcome = self.record.write(&work);
         }
+        // What the log took is given back, and the reserve is for the next one. When that fails, the disk is full, as is
+        // known; the next one tries again.
+        let _ = self.record.tidy();
         outcome
     }
 

@@ -67,12 +67,14 @@ impl Gate {
         self.state.fetch_and(CLOSED, Ordering::AcqRel);
     }
 
-    /// Closes for good; says whether it was open. Waits until everybody has left.
-    pub fn close(&self) -> bool {
-        let was_open = self.state.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED == 0;
-        self.suspend();
-        self.resume();
-        was_open
+    /// Closes for good, and waits until everybody has left. Whoever closes is alone inside until the answer is dropped: a
+    /// fork waits for it, and so does another one that closes.
+    pub fn close(&self) -> Inside<'_> {
+        self.state.fetch_or(CLOSED, Ordering::AcqRel);
+        while self.state.compare_exchange_weak(CLOSED, CLOSED + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Inside(self)
     }
 }
 
@@ -85,9 +87,49 @@ mod tests {
     fn closed_is_for_good() {
         let gate = Gate::default();
         drop(gate.enter().unwrap());
-        assert!(gate.close());
-        assert!(!gate.close());
+        drop(gate.close());
+        drop(gate.close());
         assert!(matches!(gate.enter(), Err(EngineError::Closed)));
+    }
+
+    /// What is done in closing is done before a fork goes on, and before another one has closed.
+    #[test]
+    fn closing_is_waited_for() {
+        let gate = Gate::default();
+        let closing = gate.close();
+        std::thread::scope(|scope| {
+            let forking = scope.spawn(|| gate.suspend());
+            let again = scope.spawn(|| drop(gate.close()));
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(!forking.is_finished() && !again.is_finished());
+            drop(closing);
+            forking.join().unwrap();
+            gate.resume();
+            again.join().unwrap();
+        });
+    }
+
+    /// Closing waits for those inside, and for a fork.
+    #[test]
+    fn closing_waits() {
+        let gate = Gate::default();
+        let inside = gate.enter().unwrap();
+        std::thread::scope(|scope| {
+            let closing = scope.spawn(|| drop(gate.close()));
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(!closing.is_finished());
+            drop(inside);
+            closing.join().unwrap();
+        });
+        let gate = Gate::default();
+        gate.suspend();
+        std::thread::scope(|scope| {
+            let closing = scope.spawn(|| drop(gate.close()));
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(!closing.is_finished());
+            gate.resume();
+            closing.join().unwrap();
+        });
     }
 
     /// Two threads that fork at once each hold the gate until they are done.

@@ -141,10 +141,10 @@ impl Engine {
     /// Closes the store: no file below its folder stays open. Later calls answer [`EngineError::Closed`]. Closing again is
     /// harmless.
     pub fn close(&self) {
-        if self.gate.close() {
-            self.record.suspend();
-            write(&self.partitions).clear();
-        }
+        // Inside until all is closed: a fork in between would copy connections at work.
+        let _inside = self.gate.close();
+        self.record.suspend();
+        write(&self.partitions).clear();
     }
 
     /// Empties the engine for a fork: waits for the verbs at work, holds newcomers, and closes every connection, since

@@ -116,13 +116,17 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
     use memkura_engine::StoreError as Store;
     match error {
         Store::Busy => ("StoreBusy", "Nothing was written; try again, or raise busy_timeout"),
-        Store::Full => ("StorageFull", "Nothing was written; free some room and try again"),
+        Store::Full => {
+            ("StorageFull", "Nothing was written; free some room, or purge memories, which works on a full disk")
+        }
         Store::Failed(_) => ("StoreFailed", "Close the store and open it again; what was acknowledged before is kept"),
         Store::NotAStore(_) => ("NotAStore", "Give the path of a memkura store, or of a folder that is not there yet"),
+        Store::NotABackup(_) => ("NotAStore", "Give a file that backup made"),
         Store::Corrupt(_) | Store::Damaged { .. } => {
             ("StoreDamaged", "Run memkura verify; restore a backup, or export what can still be read")
         }
         Store::ReadOnly => ("StoreReadOnly", "Copy the store to where it can be written; reading works here"),
+        Store::LogUnreadable(_) => ("StoreReadOnly", "Copy the store to where it can be written, and open the copy"),
         Store::OnNetwork(_) => {
             ("StoreError", "Put it on a local disk; or say allow_network=True and let one process at a time use it")
         }

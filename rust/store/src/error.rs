@@ -17,6 +17,9 @@ pub enum StoreError {
     /// The path holds something that is not a store of ours, or a damaged one.
     #[error("{0}")]
     NotAStore(String),
+    /// The file is not one that a store can be made of.
+    #[error("{0}")]
+    NotABackup(String),
     /// What was written through this handle cannot be believed to be kept: it writes no more. Reads go on; open the store
     /// again.
     #[error("{0}")]
@@ -35,6 +38,9 @@ pub enum StoreError {
     /// The store lies where nothing can be written.
     #[error("the store lies on a file system that cannot be written to")]
     ReadOnly,
+    /// The store lies where nothing can be written, and its log cannot be read there.
+    #[error("the log {0} cannot be read on a file system that cannot be written to, without the file -shm beside it")]
+    LogUnreadable(String),
     /// The store lies on a network file system, which does not keep the locks that several processes need.
     #[error("the store lies on a network file system ({0}), where locks and shared memory cannot be relied on")]
     OnNetwork(&'static str),

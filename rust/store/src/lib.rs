@@ -18,6 +18,6 @@ mod sqlite;
 pub use error::StoreError;
 pub use patience::patiently;
 pub use sqlite::{
-    Durability, Embedder, EmbedderState, Options, PendingEmbedding, Reader, Record, Revision, Totals, Writer,
+    Durability, Embedder, EmbedderState, Options, PendingEmbedding, Reader, Record, Reserved, Revision, Totals, Writer,
     private_file, restore, sqlite_version, sync_folder,
 };

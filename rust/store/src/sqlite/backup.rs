@@ -8,8 +8,13 @@ use rusqlite::Connection;
 use super::connection::{
     DATABASE, Options, Place, is_out_of_room, open_other, prepare_folder, private_file, sync_folder, uri,
 };
+use super::leavings::{self, AtWork, INCOMPLETE};
 use super::{Record, migrate};
 use crate::StoreError;
+
+/// Others may read and write the file, and not remove it: `FILE_SHARE_READ` and `FILE_SHARE_WRITE`.
+#[cfg(windows)]
+const SHARED: u32 = 1 | 2;
 
 /// Where files are, to SQLite.
 const FILES: &str = if cfg!(windows) { "vfs=win32" } else { "vfs=unix" };
@@ -57,10 +62,13 @@ pub fn restore(source: &Path, folder: &Path) -> Result<(), StoreError> {
         return Err(StoreError::InTheWay(folder.display().to_string()));
     }
     if !source.is_file() {
-        return Err(StoreError::NotAStore(format!("{} is no file", source.display())));
+        return Err(StoreError::NotABackup(format!("{} is no file", source.display())));
     }
     let is_new = !folder.exists();
     prepare_folder(folder)?;
+    // What cannot be removed is in nobody's way.
+    let _ = leavings::sweep(folder);
+    let _at_work = AtWork::begin(folder);
     let made = Aside::new(&folder.join(DATABASE)).and_then(|aside| {
         // Into the file that is there, and is its owner's alone: a copy would take over who may read the backup.
         File::open(source)
@@ -78,7 +86,14 @@ pub fn restore(source: &Path, folder: &Path) -> Result<(), StoreError> {
 }
 
 fn check(copy: &Path, source: &Path) -> Result<(), StoreError> {
-    let refused = |why: &str| StoreError::NotAStore(format!("{} {why}", source.display()));
+    examine(copy, source).map_err(|error| match error {
+        StoreError::NotAStore(why) => StoreError::NotABackup(format!("{} is no backup: {why}", source.display())),
+        other => other,
+    })
+}
+
+fn examine(copy: &Path, source: &Path) -> Result<(), StoreError> {
+    let refused = |why: &str| StoreError::NotABackup(format!("{} {why}", source.display()));
     let connection = open_other(copy, &Options::default())?;
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode == "wal" {
@@ -107,26 +122,33 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>, StoreError> {
     Ok(problems)
 }
 
-/// A file that is being made beside its destination. Removed again unless it is published.
+/// A file that is being made beside its destination. Removed again unless it is published; when its maker is killed, it
+/// stays under a name that says what it is.
 struct Aside {
     path: PathBuf,
+    /// Open until it is published: Windows lets nobody remove it meanwhile.
+    file: Option<File>,
 }
 
 impl Aside {
     fn new(destination: &Path) -> Result<Self, StoreError> {
-        let mut name = destination.as_os_str().to_owned();
-        name.push(format!(".{}", migrate::random_name::<8>()?));
-        let path = PathBuf::from(name);
-        let failed = |error| StoreError::io(format!("creating {}", path.display()), error);
-        private_file().create_new(true).open(&path).map_err(failed)?;
-        Ok(Self { path })
+        /// Of the destination's name: what is put after it must fit, too.
+        const CHARACTERS: usize = 40;
+        let name = destination.file_name().unwrap_or_default().to_string_lossy();
+        let name: String = name.chars().take(CHARACTERS).collect();
+        let path = destination.with_file_name(format!("{name}.{}{INCOMPLETE}", migrate::random_name::<8>()?));
+        let mut options = private_file();
+        #[cfg(windows)]
+        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, SHARED);
+        let made = options.create_new(true).open(&path);
+        let file = made.map_err(|error| StoreError::io(format!("creating {}", path.display()), error))?;
+        Ok(Self { path, file: Some(file) })
     }
 
     /// Puts the file, durable and whole, at its destination.
-    fn publish(self, destination: &Path) -> Result<(), StoreError> {
+    fn publish(mut self, destination: &Path) -> Result<(), StoreError> {
         let failed = |error| StoreError::io(format!("writing {}", destination.display()), error);
-        // Windows flushes only what may be written to.
-        File::options().write(true).open(&self.path).and_then(|file| file.sync_all()).map_err(failed)?;
+        self.file.take().map_or(Ok(()), |file| file.sync_all()).map_err(failed)?;
         // Unlike a rename, a link replaces nothing that has come there meanwhile; not every file system has links.
         match std::fs::hard_link(&self.path, destination) {
             Err(_) if destination.exists() => Err(StoreError::InTheWay(destination.display().to_string())),
@@ -139,6 +161,7 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
+        drop(self.file.take());
         // What cannot be removed is an incomplete copy under a name of its own.
         let _ = std::fs::remove_file(&self.path);
     }

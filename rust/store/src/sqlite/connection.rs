@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::log::beside;
+use super::{leavings, shared_memory};
 use crate::StoreError;
 
 /// The first SQLite without the race in which processes that checkpoint together lose commits.
@@ -78,6 +79,7 @@ pub fn connect(place: &Place, options: &Options) -> Result<Connection, StoreErro
     if rusqlite::version_number() < SQLITE_MIN {
         return Err(StoreError::SqliteTooOld(sqlite_version().to_owned()));
     }
+    shared_memory::keep_locks();
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match place {
         Place::File(path) => Connection::open_with_flags(path, flags)?,
@@ -119,13 +121,35 @@ const fn synchronous(durability: Durability) -> &'static str {
 /// one SQLite must read it.
 fn open_fixed(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let has_log = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    let log = beside(path, "-wal");
+    let has_log = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
+    if has_log && !beside(path, "-shm").exists() {
+        return Err(StoreError::LogUnreadable(log.display().to_string()));
+    }
     let uri = uri(path, if has_log { "mode=ro" } else { "mode=ro&immutable=1" });
     Ok(Connection::open_with_flags(uri, flags)?)
 }
 
+/// Refuses a database beside which, or in whose place, something lies that is no plain file. SQLite would wait for a pipe's
+/// other end for ever, and says of the rest only that it cannot be opened.
+pub fn see_plain_files(database: &Path) -> Result<(), StoreError> {
+    let see = |path: &Path, found: std::io::Result<std::fs::Metadata>| match found {
+        Ok(found) if !found.is_file() => Err(StoreError::NotAStore(format!(
+            "{} is no plain file, and none that memkura made; move it away",
+            path.display()
+        ))),
+        _ => Ok(()),
+    };
+    see(database, std::fs::metadata(database))?;
+    ["-journal", "-wal", "-shm"].into_iter().try_for_each(|suffix| {
+        let path = beside(database, suffix);
+        see(&path, std::fs::symlink_metadata(&path))
+    })
+}
+
 /// Opens a file that is no store in use, such as a backup, to be examined.
 pub fn open_other(path: &Path, options: &Options) -> Result<Connection, StoreError> {
+    shared_memory::keep_locks();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     set_up(&connection, options)?;
@@ -239,7 +263,7 @@ pub fn sync_folder(folder: &Path) -> Result<(), StoreError> {
 /// A store is a folder of its own: a file, or a folder that holds other things, is not taken over.
 fn refuse_foreign(folder: &Path) -> Result<(), StoreError> {
     match std::fs::read_dir(folder) {
-        Ok(mut entries) => match entries.next() {
+        Ok(entries) => match entries.flatten().find(|entry| !leavings::is_leaving(&entry.file_name())) {
             None => Ok(()),
             // Another process may have begun to make the store since we looked for it.
             Some(_) if folder.join(DATABASE).exists() => Ok(()),

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use memkura_model::Timestamp;
@@ -15,6 +14,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use super::backup::copy_record;
 use super::connection::{Options, Place, connect, private_file, sync_folder};
 use super::guard::Header;
+use super::leavings;
 use super::log::beside;
 use crate::StoreError;
 
@@ -65,7 +65,8 @@ pub fn migrate(
 ) -> Result<(), StoreError> {
     let known = steps.len() as i64;
     if see_ours(connection, steps)? == known {
-        remove_copies(place);
+        // What cannot be removed now is the next time.
+        let _ = remove_copies(place);
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -89,7 +90,7 @@ pub fn migrate(
     transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
     if found > 0 {
-        remove_copies(place);
+        let _ = remove_copies(place);
     }
     Ok(())
 }
@@ -106,10 +107,7 @@ pub fn see_ours(connection: &mut Connection, steps: Steps) -> Result<i64, StoreE
 fn keep_copy(record: &Path, options: &Options) -> Result<(), StoreError> {
     let (incomplete, copy) = (beside(record, INCOMPLETE), beside(record, COPY));
     let failed = |error| StoreError::io(format!("copying the record to {}", copy.display()), error);
-    match fs::remove_file(&incomplete) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
+    leavings::remove(&incomplete)?;
     let file = private_file().create_new(true).open(&incomplete).map_err(failed)?;
     // The connection that is about to change the record cannot do this within its transaction; another one sees the record
     // as it was committed.
@@ -125,13 +123,13 @@ fn keep_copy(record: &Path, options: &Options) -> Result<(), StoreError> {
     published
 }
 
-/// Removes what a migration left beside a record that is of the newest version. What cannot be removed now is the next time.
-fn remove_copies(place: &Place) {
-    if let Place::File(record) = place {
-        for name in [COPY, INCOMPLETE] {
-            let _ = fs::remove_file(beside(record, name));
-        }
-    }
+/// Removes what a migration left beside a record that is of the newest version.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn remove_copies(place: &Place) -> Result<(), StoreError> {
+    let Place::File(record) = place else { return Ok(()) };
+    [COPY, INCOMPLETE].into_iter().try_for_each(|name| leavings::remove(&beside(record, name)))
 }
 
 /// Refuses a database that is not of the newest version, where it cannot be brought there.

@@ -11,12 +11,12 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use super::backup::problems;
-use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room, prepare};
+use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room, prepare, see_plain_files};
 use super::guard::Guard;
 use super::log::{Identity, Log, beside};
 use super::migrate::Steps;
 use super::round::{End, Part, Round, Turn, Writing};
-use super::{Reader, Writer, filesystem, migrate, reserve};
+use super::{Reader, Reserved, Writer, filesystem, leavings, migrate, reserve};
 use crate::StoreError;
 use crate::patience::patiently;
 
@@ -40,6 +40,8 @@ pub struct Record {
     tail: Mutex<Option<Connection>>,
     /// Pages in the log after the last commit.
     log_pages: Arc<AtomicI32>,
+    /// With so many of them the log is to begin anew, even if others have to wait for it.
+    log_pages_max: AtomicI32,
     /// Why nothing can be written any more through this handle.
     failure: OnceLock<String>,
     /// Keeps an in-memory database alive while no other connection to it is open.
@@ -55,6 +57,15 @@ struct Attached {
     /// The log that the connections have open.
     log: Arc<Log>,
 }
+
+/// With so many pages in the log, what it holds is moved after each commit. SQLite's own default: about 4 MiB.
+const LOG_PAGES_MOVED: i32 = 1_000;
+/// With so many the log is made to begin anew: 32 MiB, half of what it may have.
+const LOG_PAGES_MAX: i32 = 8_000;
+/// How long writers wait for readers then: longer than most reads.
+const LOG_PATIENCE: Duration = Duration::from_secs(2);
+/// With so many, 48 MiB, they wait for as long as others wait for them.
+const LOG_PAGES_PRESSING: i32 = 12_000;
 
 /// Most connections kept for reading: more threads than this wait for a processor anyway.
 const READERS_KEPT: usize = 8;
@@ -88,6 +99,7 @@ impl Record {
             if let Some(name) = filesystem::network(&file).filter(|_| !options.allow_network) {
                 return Err(StoreError::OnNetwork(name));
             }
+            see_plain_files(&file)?;
             if filesystem::is_read_only(&file) { Place::Fixed(file) } else { Place::File(file) }
         };
         let anchor = match place {
@@ -104,6 +116,7 @@ impl Record {
             readers: Mutex::default(),
             tail: Mutex::default(),
             log_pages: Arc::default(),
+            log_pages_max: AtomicI32::new(LOG_PAGES_MAX),
             failure: OnceLock::new(),
             _anchor: anchor,
         };
@@ -116,8 +129,10 @@ impl Record {
             };
             record.explained(connection, outcome)
         })?;
-        if let Place::File(path) = &record.place {
-            reserve::keep(path);
+        if let Place::File(file) = &record.place {
+            reserve::keep(file);
+            // What cannot be removed is in nobody's way; compacting says so.
+            let _ = leavings::sweep(Path::new(path));
         }
         Ok(record)
     }
@@ -173,18 +188,37 @@ impl Record {
     }
 
     fn committed(&self, connection: &Connection) -> Result<(), StoreError> {
-        /// SQLite's own default: about 4 MiB.
-        const LOG_PAGES_MAX: i32 = 1_000;
         let committed = connection.execute_batch("COMMIT").map_err(StoreError::from);
         self.explained(connection, committed)?;
         self.see_in_place()?;
-        if self.log_pages.load(Ordering::Relaxed) >= LOG_PAGES_MAX {
+        match self.shorten_log(connection) {
+            Err(failed @ StoreError::Failed(_)) => Err(failed),
             // What fails otherwise is still in the log, and is tried again after the next commit.
-            if let Err(failed @ StoreError::Failed(_)) = self.checkpoint(connection, "PASSIVE") {
-                return Err(failed);
-            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Moves what a long log holds into the database. Readers whose times overlap, one always at work, would let it grow for
+    /// ever: when it has become too long, nobody writes until those who read it have come to an end, and it begins anew.
+    fn shorten_log(&self, connection: &Connection) -> Result<(), StoreError> {
+        let pages = self.log_pages.load(Ordering::Relaxed);
+        let most = self.log_pages_max.load(Ordering::Relaxed);
+        if pages < LOG_PAGES_MOVED {
+            self.log_pages_max.store(LOG_PAGES_MAX, Ordering::Relaxed);
+            return Ok(());
+        }
+        if pages < most {
+            return self.checkpoint(connection, "PASSIVE").map(drop);
+        }
+        // Half of it: who waits for us meanwhile has the rest for the write itself.
+        let patience = self.options.busy_timeout / 2;
+        connection.busy_timeout(if pages < LOG_PAGES_PRESSING { LOG_PATIENCE.min(patience) } else { patience })?;
+        let is_begun = self.checkpoint(connection, "RESTART");
+        connection.busy_timeout(self.options.busy_timeout)?;
+        // One reader that takes longer must not make every write wait.
+        let next = if matches!(is_begun, Ok(true)) { LOG_PAGES_MAX } else { pages + LOG_PAGES_MOVED };
+        self.log_pages_max.store(next, Ordering::Relaxed);
+        is_begun.map(drop)
     }
 
     /// Lets `work` have the writing connection outside of any transaction.
@@ -316,18 +350,47 @@ impl Record {
         Ok(connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
     }
 
-    /// Gives the space of removed rows back to the file system and empties the log.
+    /// Gives the space of removed rows back to the file system, empties the log, and removes copies of the record that were
+    /// left beside it.
     ///
     /// # Errors
-    /// When another process keeps the record busy.
+    /// When another process keeps the record busy, or a copy cannot be removed.
     pub fn compact(&self) -> Result<(), StoreError> {
-        let is_emptied = self.writing(|connection| {
-            connection.execute_batch("VACUUM")?;
-            self.checkpoint(connection, "TRUNCATE")
-        })?;
+        let is_emptied = match self.rewritten() {
+            Err(StoreError::Full) => {
+                // What a purge has freed lies in the record until it is rewritten.
+                self.spend_reserve(Reserved::Purging);
+                let rewritten = self.rewritten();
+                self.tidy()?;
+                rewritten?
+            }
+            rewritten => rewritten?,
+        };
         // SQLite cuts the log off without a sync: until then loss of power would bring back what it held.
         self.sync_log()?;
+        self.remove_copies()?;
         if is_emptied { Ok(()) } else { Err(StoreError::Busy) }
+    }
+
+    /// Writes the record anew and moves it out of the log. Whether the log is empty now.
+    fn rewritten(&self) -> Result<bool, StoreError> {
+        self.writing(|connection| {
+            connection.execute_batch("VACUUM")?;
+            self.checkpoint(connection, "TRUNCATE")
+        })
+    }
+
+    /// Removes what a migration or a restore has left, which may hold what was purged since.
+    fn remove_copies(&self) -> Result<(), StoreError> {
+        let Place::File(path) = &self.place else { return Ok(()) };
+        self.writing(|connection| {
+            // Whoever is migrating now, or copying for it, has the lock.
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            let removed = migrate::remove_copies(&self.place);
+            connection.execute_batch("ROLLBACK")?;
+            removed
+        })?;
+        path.parent().map_or(Ok(()), leavings::sweep)
     }
 
     /// Moves the log into the database and empties it, unless somebody is at work.
@@ -358,10 +421,10 @@ impl Record {
         })
     }
 
-    /// Gives back the room that is kept for forgetting.
-    pub fn spend_reserve(&self) {
+    /// Gives back the room that is kept for forgetting. [`Record::tidy`] takes it again.
+    pub fn spend_reserve(&self, reserved: Reserved) {
         if let Place::File(path) = &self.place {
-            reserve::spend(path);
+            reserve::spend(path, reserved);
         }
     }
 
@@ -428,6 +491,7 @@ impl Record {
     }
 
     fn attach(&self, path: &Path) -> Result<Attached, StoreError> {
+        see_plain_files(path)?;
         let guard = Guard::open(path)?;
         let header = guard.header()?;
         if let Some(header) = header {

@@ -112,7 +112,7 @@ fn share() -> f64 {
     f64::from(byte[0]) / 255.0
 }
 
-/// Killed at random moments of a migration, 20 times over, a store has all that it had, of one schema or the other;
+/// Killed at random moments of a migration, at least 20 times over and until enough were killed at work, a store has all that it had, of one schema or the other;
 /// a whole copy of the old one is there until the new one is; and the next one to open it completes it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long a migration takes here decides when it is killed")]
@@ -125,11 +125,13 @@ fn killed_migration_is_completed_by_the_next_one() {
     let mut child = elsewhere(&store, "");
     begun(&mut child);
     assert!(child.wait().expect("an end").success());
-    let whole = started.elapsed();
+    let mut whole = started.elapsed();
     migrated(&store);
 
-    let (mut killed, mut with_copy) = (0, 0);
-    for round in 0..20 {
+    let (mut round, mut killed, mut with_copy) = (0, 0, 0);
+    while round < 20 || killed < 10 || with_copy < 3 {
+        round += 1;
+        assert!(round < 200, "{killed} were killed at work, {with_copy} of them between the copy and the end");
         copied(&old, &store);
         // Now and then nobody completes it before somebody else is killed at it too.
         for _ in 0..=round % 3 {
@@ -137,7 +139,10 @@ fn killed_migration_is_completed_by_the_next_one() {
             begun(&mut child);
             std::thread::sleep(whole.mul_f64(share()).min(Duration::from_secs(10)));
             child.kill().expect("a kill");
-            killed += usize::from(!child.wait().expect("an end").success());
+            let is_killed = !child.wait().expect("an end").success();
+            killed += usize::from(is_killed);
+            // How long it takes depends on what else the machine does.
+            whole = whole.mul_f64(if is_killed { 1.05 } else { 0.9 });
         }
         let copy = copy_of(&store);
         let version = told_of_a_copy(&store, folder.path());
@@ -149,8 +154,6 @@ fn killed_migration_is_completed_by_the_next_one() {
         assert!([(1, CONTEXTS, 0), (2, CONTEXTS, CONTEXTS)].contains(&version), "{version:?}");
         migrated(&store);
     }
-    assert!(killed >= 10, "only {killed} were killed at work: the step is too short to be tried");
-    assert!(with_copy >= 3, "only {with_copy} were killed between the copy and the end");
 }
 
 /// What a killed process left, looked at in a copy: looking takes back what was not committed.
@@ -191,6 +194,24 @@ fn leftovers_are_in_nobodys_way() {
     assert!(matches!(open(&store, OLD), Err(StoreError::SchemaTooNew { found: 2, known: 1 })));
     assert!(copy_of(&store).exists());
     migrated(&store);
+}
+
+/// Compacting removes what was left since the store was opened, and says when it cannot.
+#[test]
+fn compacting_removes_leftovers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("s");
+    let record = open(&store, OLD).expect("a store");
+    let restored = store.join(format!("{DATABASE}.0123456789abcdef.incomplete"));
+    for path in [&copy_of(&store), &beside(&store.join(DATABASE), INCOMPLETE), &restored] {
+        fs::write(path, "left").expect("a leftover");
+    }
+    record.compact().expect("compacted");
+    assert!(!names(&store).iter().any(|name| name.starts_with(&format!("{DATABASE}."))), "{:?}", names(&store));
+    fs::create_dir(copy_of(&store)).expect("what is no file");
+    let said = record.compact().expect_err("it is there still").to_string();
+    assert!(said.contains("record.sqlite3.old"), "{said}");
+    record.write(|writer| writer.context_or_new("after", memkura_model::Origin::Trusted, NOW)).expect("a write");
 }
 
 /// The copy is a backup: a store is made of it.
