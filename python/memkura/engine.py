@@ -291,15 +291,8 @@ class Engine:
         receipts = self._core.remember_many(without_vectors(items), vectors, first=first, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
-    def _embed(
-        self, items: Sequence[Mapping[str, Any]], check: Callable[[Any], None], progress: Progress
-    ) -> builtins.list[Embedded]:
-        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time.
-
-        Nothing is embedded when one of the items cannot be kept.
-        """
-        _check_items(items, 0)
-        check(without_vectors(items))
+    def _embed(self, items: Sequence[Mapping[str, Any]], progress: Progress) -> builtins.list[Embedded]:
+        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time."""
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
             vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])

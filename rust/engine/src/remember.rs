@@ -292,7 +292,10 @@ pub(crate) fn key_taken(field: &str, memory: &Memory) -> EngineError {
 }
 
 /// Refuses vectors that no index could hold.
-pub(crate) fn check_vectors(embedding: &Embedding, expected: usize) -> Result<(), Invalid> {
+///
+/// # Errors
+/// When there are none, too many, or one is of another length than `expected`, not finite, or zero.
+pub fn check_vectors(embedding: &Embedding, expected: usize) -> Result<(), Invalid> {
     let Embedding::Vectors { dimensions, values, .. } = embedding else { return Ok(()) };
     if *dimensions != expected || values.is_empty() {
         return Err(wrong_length(*dimensions, expected));

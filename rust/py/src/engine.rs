@@ -151,11 +151,13 @@ impl PyEngine {
         })
     }
 
-    /// What is known of each context, id and idempotency word: `new`, `here`, `forgotten` or `purged`, and of which memory.
-    fn standings(&self, py: Python<'_>, rows: Vec<transfer::Named>) -> PyResult<Vec<transfer::Standing>> {
+    /// What is known of each row by its context, id and words: `new`, `expired`, `here`, `forgotten` or `purged`, and of which
+    /// memory.
+    fn standings(&self, py: Python<'_>, rows: Vec<transfer::Named<'_>>) -> PyResult<Vec<transfer::Standing>> {
         guarded(py, || {
-            let rows: Vec<_> = rows.into_iter().map(transfer::named).collect();
-            let standings = self.detached(py, |engine| engine.standings(&rows))?;
+            let now = self.now(py)?;
+            let rows = rows.into_iter().map(transfer::named).collect::<Result<Vec<_>, _>>()?;
+            let standings = self.detached(py, |engine| engine.standings(&rows, now))?;
             Ok(standings.into_iter().map(transfer::standing).collect())
         })
     }
