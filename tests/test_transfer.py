@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import re
+import sqlite3
 import stat
 import struct
 import subprocess
@@ -193,6 +194,125 @@ def test_what_came_back_once_does_not_come_back_twice(engine: Engine, tmp_path: 
         assert (
             engine.import_file(file, context_id="c", again=again).as_dict().items() >= {"added": 0, "gone": 0}.items()
         )
+
+
+@EVERY_FORMAT
+def test_text_purged_as_a_strangers_does_not_come_back_as_ones_own(
+    engine: Engine, other: Engine, tmp_path: Path, form: str
+) -> None:
+    """Whichever way a row came in, a purge holds against both ways; and so does a forgetting."""
+    file = tmp_path / f"export.{form}"
+    kept = {text: engine.remember("ann", text) for text in ("tea", "coffee", "water")}
+    engine.export(file)
+    assert other.import_file(file).added == 3
+    there = {memory.summary: memory.memory_id for memory in other.list("ann")}
+    other.forget("ann", there["tea"], purge=True)
+    other.forget("ann", there["coffee"])
+    for as_own in (True, False):
+        report = other.import_file(file, as_own=as_own)
+        assert (report.added, report.known, report.gone, report.purged) == (0, 3, 2, (there["tea"],))
+        assert [memory.summary for memory in other.list("ann")] == ["water"]
+    report = other.import_file(file, as_own=True, again=True)
+    assert (report.added, report.known, report.gone) == (2, 1, 0)
+    assert {memory.memory_id for memory in other.list("ann")} == {kept["tea"], kept["coffee"], there["water"]}
+    for again in (True, False):
+        assert other.import_file(file, as_own=True, again=again).added == 0
+        assert other.import_file(file, again=again).added == 0
+    assert other.doctor().is_sound
+
+
+@EVERY_FORMAT
+def test_purged_text_does_not_come_back_as_history(engine: Engine, other: Engine, tmp_path: Path, form: str) -> None:
+    """What a memory said before it was changed is purged with the row that brought it as a present text."""
+    first, later = tmp_path / f"first.{form}", tmp_path / f"later.{form}"
+    memory_id = engine.remember("ann", "tea is green")
+    engine.export(first)
+    engine.update_memory("ann", memory_id, summary="tea is black")
+    engine.export(later, history=True)
+    other.import_file(first)
+    (there,) = other.list("ann")
+    other.forget("ann", there.memory_id, purge=True)
+    report = other.import_file(later, as_own=True)
+    assert (report.added, report.purged) == (0, (there.memory_id,))
+    assert other.stats().more["revisions"] == 0
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize(
+    "spelled",
+    [str.upper, lambda one: one.replace("-", ""), lambda one: f" {one}\n", lambda one: one.upper().replace("-", "")],
+    ids=["upper case", "no hyphens", "spaces", "both"],
+)
+def test_other_spelling_of_an_id_is_the_same_id(
+    engine: Engine, tmp_path: Path, form: str, spelled: Callable[[str], str]
+) -> None:
+    """No edit of how an id is written brings back what was purged, nor adds a row a second time."""
+    file = tmp_path / f"export.{form}"
+    here, dead = engine.remember("ann", "tea"), engine.remember("ann", "coffee")
+    engine.export(file)
+    states = (
+        list(msgpack.Unpacker(io.BytesIO(file.read_bytes())))
+        if form == "msgpack"
+        else [json.loads(line) for line in file.read_text().splitlines()]
+    )
+    respelled = _write(tmp_path / f"other.{form}", [{**row, "memory_id": spelled(row["memory_id"])} for row in states])
+    engine.forget("ann", dead, purge=True)
+    for as_own in (True, False):
+        report = engine.import_file(respelled, as_own=as_own)
+        assert (report.added, report.known, report.purged) == (0, 2, (dead,))
+    assert [memory.memory_id for memory in engine.list("ann")] == [here]
+
+
+def test_import_of_what_is_known_does_not_wait_for_writers(store_path: Path, tmp_path: Path) -> None:
+    """Nothing is written, so nobody is waited for."""
+    file = tmp_path / "export.jsonl"
+    with memkura.open(store_path, embedder=None, busy_timeout=0.1) as engine:
+        engine.remember("ann", "tea")
+        engine.export(file)
+        writer = sqlite3.connect(store_path / "record.sqlite3", isolation_level=None)
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            assert engine.import_file(file, as_own=True).known == 1
+            assert engine.import_file(file).known == 1
+        finally:
+            writer.close()
+
+
+def test_equal_rows_are_looked_at_a_few_at_a_time(tmp_path: Path) -> None:
+    """Each row names at most as many equals as a write looks at, so twenty thousand of them cost as much as others."""
+    count, most = 20_000, 20
+    with memkura.open(":memory:", embedder=None) as engine:
+        begun = time.monotonic()
+        file = _write(tmp_path / "rows.jsonl", [{"text": "tea"}] * count)
+        assert engine.import_file(file, context_id="c").added == count
+        receipts = engine.remember_many([{"context_id": "c", "summary": "tea"}] * 50)
+        assert {len(receipt.duplicates) for receipt in receipts} == {most}
+        assert time.monotonic() - begun < 10 * HANG_SECONDS
+        newest = [memory.memory_id for memory in engine.list("c", descending=True, limit=51)]
+        assert list(receipts[-1].duplicates) == newest[20:0:-1]
+
+
+def test_export_has_every_state_of_many_memories(engine: Engine, clock: FrozenClock) -> None:
+    """After many changes of many memories, each state once, in order, as the history of its memory has it."""
+    count, changes = 300, 12
+    made = [engine.remember("ann", f"tea {at}", key=f"k{at}") for at in range(count)]
+    for change in range(changes):
+        clock.advance(1)
+        engine.remember_many(
+            {"context_id": "ann", "summary": f"tea {at}, change {change}", "key": f"k{at}"} for at in range(count)
+        )
+    stream = io.BytesIO()
+    report = engine.export(stream, history=True)
+    assert (report.memories, report.revisions) == (count, count * changes)
+    states = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [state["memory_id"] for state in states] == [one for one in made for _ in range(changes + 1)]
+    assert [state["version"] for state in states] == [*range(1, changes + 2)] * count
+    for at in range(0, count, 50):
+        told = engine.history("ann", made[at])
+        assert [state["summary"] for state in told] == [
+            f"tea {at}",
+            *(f"tea {at}, change {change}" for change in range(changes)),
+        ]
 
 
 # --- somebody's ---

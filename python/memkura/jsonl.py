@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-# The largest memory with its metadata, every character escaped, and some; or a usual one with a wide embedding in decimals.
+# The largest memory with its metadata, every character escaped; or a usual one with a wide embedding in decimals.
 LINE_BYTES_MAX = 12 << 20
 # More values than a wide embedding of the longest memory has; each costs up to 40 bytes when it is read.
 VALUES_MAX = 1 << 20
