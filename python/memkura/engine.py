@@ -215,7 +215,7 @@ class Engine:
             importance: 0 to 1.
             confidence: 0 to 1; 1 is verified.
             event_time: when what it tells of happened.
-            expires_at: when it stops being returned.
+            expires_at: when it stops being returned; an instant that has passed is refused.
             derived_from: ids of memories that went into it; it is trusted no more than the least of them.
             supersedes: the id of a memory that it replaces, at once.
             session: the sequence it belongs to, such as a conversation.
@@ -385,7 +385,7 @@ class Engine:
         Args:
             context_id: where.
             memory_id: one memory.
-            filters: all that match.
+            filters: all that match, those that have expired too.
             everything: all of the context; the explicit word for it.
             purge: remove the text itself at once, from the file, indexes and history. Otherwise the history stays until
                 :meth:`compact`.
@@ -825,9 +825,9 @@ class Engine:
         return Health.of(self._core.examine(), self.stats())
 
     def compact(self) -> dict[str, Any]:
-        """Gives room back to the disk, and removes the last bytes of what was forgotten or purged.
+        """Gives room back to the disk, and removes the last bytes of what was forgotten, purged or has expired.
 
-        What was forgotten is purged first: from then on its history is gone, too.
+        What was forgotten or has expired is purged first: from then on its history is gone, too.
 
         Returns:
             Figures by name: ``sealed``, the contexts whose index was written anew.

@@ -127,6 +127,7 @@ impl Engine {
         if let Some(receipt) = repeated(writer, &context, draft)? {
             return Ok(receipt);
         }
+        check_end(draft, door, now)?;
         let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
         let same = duplicates(writer, &context, draft, now)?;
         if let Some(first) = same.iter().find(|same| draft.fold_duplicates && stands_for(same, draft, tier)) {
@@ -289,6 +290,18 @@ impl Receipt {
 pub(crate) fn key_taken(field: &str, memory: &Memory) -> EngineError {
     let key = memory.key.clone().unwrap_or_else(|| memory.memory_id.to_string());
     EngineError::KeyTaken { field: field.to_owned(), key }
+}
+
+/// Refuses what no read would ever show. Whether a file's row is over is seen before it is taken; one that ends while it is
+/// written has ended like any other.
+fn check_end(draft: &Draft, door: Door, now: Timestamp) -> Result<(), Invalid> {
+    match draft.expires_at.filter(|end| *end <= now && door != Door::Import) {
+        Some(end) => {
+            let problem = format!("is not after the present, {now}, so that no read would ever show the memory");
+            Err(Invalid::value("expires_at", problem, end, "Give a later instant, or leave it out"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses vectors that no index could hold.

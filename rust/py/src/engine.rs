@@ -446,7 +446,8 @@ impl PyEngine {
         after: i64,
     ) -> PyResult<Vec<(i64, i64, String)>> {
         guarded(py, || {
-            let pending = self.detached(py, |engine| engine.pending_embeddings(embedder_id, after, limit))?;
+            let now = self.now(py)?;
+            let pending = self.detached(py, |engine| engine.pending_embeddings(embedder_id, after, limit, now))?;
             let texts = pending.into_iter().map(|one| {
                 (one.row, one.text_version, embedding::embedding_text(&one.summary, one.content.as_deref()))
             });
@@ -480,7 +481,8 @@ impl PyEngine {
 
     fn finish_reindex<'py>(&self, py: Python<'py>, embedder_id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         guarded(py, || {
-            let progress = self.detached(py, |engine| engine.finish_reindex(embedder_id))?;
+            let now = self.now(py)?;
+            let progress = self.detached(py, |engine| engine.finish_reindex(embedder_id, now))?;
             Ok(progress.map(|progress| progress_report(py, &progress)).transpose()?)
         })
     }
@@ -537,6 +539,7 @@ impl PyEngine {
             out.set_item("memories", stats.totals.memories)?;
             out.set_item("retired", stats.totals.retired)?;
             out.set_item("unembedded", stats.totals.unembedded)?;
+            out.set_item("expired", stats.totals.expired)?;
             out.set_item("revisions", stats.totals.revisions)?;
             out.set_item("contexts", stats.contexts)?;
             out.set_item("loaded_contexts", stats.loaded)?;
