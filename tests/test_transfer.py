@@ -873,6 +873,84 @@ def test_stream_that_raises_ends_the_export(engine: Engine) -> None:
     assert engine.count("c") == 2
 
 
+class _Raw(io.RawIOBase):
+    """Takes some of what it is given, as a pipe or a file without a buffer may."""
+
+    def __init__(self, answer: Callable[[int], Any]) -> None:
+        self.data = b""
+        self._answer = answer
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> Any:
+        taken = self._answer(len(data))
+        self.data += bytes(data)[: taken or 0]
+        return taken
+
+
+def test_stream_that_takes_less_gets_everything(engine: Engine) -> None:
+    """What a raw stream did not take is given to it again."""
+    engine.remember_many({"context_id": "c", "summary": f"tea {at}"} for at in range(500))
+    whole = io.BytesIO()
+    engine.export(whole)
+    for answer in (lambda size: min(size, 777), lambda size: size // 2 or size, lambda size: size):
+        raw = _Raw(answer)
+        assert engine.export(raw).memories == 500
+        assert raw.data == whole.getvalue()
+
+    class Plain:
+        data = b""
+
+        def write(self, data: bytes) -> None:
+            self.data += data
+
+    plain = Plain()
+    engine.export(plain)  # type: ignore[arg-type]
+    assert plain.data == whole.getvalue()
+
+
+@pytest.mark.parametrize("answer", [None, 0, -1, 1 << 40, "all"])
+def test_stream_that_takes_nothing_is_an_error(engine: Engine, answer: Any) -> None:
+    """Never a file that was cut short in silence."""
+    engine.remember("c", "tea")
+    with pytest.raises(errors.StoreError, match=r"the stream took .* of .* bytes"):
+        engine.export(_Raw(lambda _: answer) if not isinstance(answer, str) else _Saying(answer))  # type: ignore[arg-type]
+
+
+class _Saying:
+    def __init__(self, answer: str) -> None:
+        self._answer = answer
+
+    def write(self, _: bytes) -> str:
+        return self._answer
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no bound on the size of files")
+def test_export_without_room_is_called_that(tmp_path: Path) -> None:
+    """To a path, and to a stream whose rows wait in a temporary file: StorageFull, and nothing is left."""
+    code = """
+import io, resource, signal, sys
+import memkura, memkura.transfer
+
+memkura.transfer._SPOOL_BYTES = 1000
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with memkura.open(":memory:", embedder=None) as engine:
+    engine.remember_many({"context_id": "c", "summary": f"tea {at}"} for at in range(2000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, -1))
+    for target in (sys.argv[1], io.BytesIO()):
+        try:
+            engine.export(target)
+        except memkura.StorageFull:
+            print("full")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "rows.jsonl")], capture_output=True, text=True, check=True
+    )
+    assert (ran.stdout, ran.stderr) == ("full\nfull\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_format_is_told_by_the_word_the_ending_or_the_file(engine: Engine, other: Engine, tmp_path: Path) -> None:
     """In this order; JSONL where nothing tells."""
     engine.remember("c", "tea")

@@ -706,7 +706,7 @@ class Engine:
         there when it is complete; vectors are made again where it is imported.
 
         Args:
-            path: the file, which is replaced; or a binary stream.
+            path: the file, which is replaced; or a binary stream, which is written to until it has taken everything.
             context_id: one context; all by default.
             filters: which memories; all by default.
             history: write the earlier states of each memory too, before it.

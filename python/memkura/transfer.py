@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -55,6 +55,9 @@ ROWS_MAX = 250_000
 # States that the store is asked about at once, and of which those that are known are let go of.
 _PIECE_STATES = 256
 _TAR = (257, b"ustar")
+_SPOOLING = ("writing a temporary file", "Free some room for temporary files, or export to a path")
+# Of a file system that does not synchronise folders.
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP}
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -68,8 +71,7 @@ def export(
     format: str | None,
 ) -> ExportReport:
     """Writes rows to `target`; see :meth:`memkura.Engine.export`."""
-    write = getattr(target, "write", None)
-    path = None if callable(write) else _path(target)
+    path = None if callable(getattr(target, "write", None)) else _path(target)
     chosen = _format(format) or _by_ending(path) or "jsonl"
     pack = packed.packer() if chosen == "msgpack" else _line
     counts = {"memories": 0, "superseded": 0, "revisions": 0}
@@ -86,15 +88,65 @@ def export(
     wanted = {"context_id": context_id, "filters": filters, "history": history}
     if path is None:
         # A stream is somebody else's code, which may wait for ever, or for the engine: it is given the rows afterwards.
-        with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as spool:
+        with contextlib.closing(_Spool()) as spool:
             core.export(sink_to(spool.write), **wanted)  # type: ignore[arg-type]
-            spool.seek(0)
-            while part := spool.read(_PART_BYTES):
-                write(part)  # type: ignore[misc]
+            for part in spool.parts():
+                _write_all(target, part)
     else:
         with _private_file(path) as file:
             core.export(sink_to(file.write), **wanted)  # type: ignore[arg-type]
     return ExportReport(format=chosen, **counts)
+
+
+class _Spool:
+    """What an export to a stream is held in until the engine has let go of its rows."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - closed by its owner
+
+    def write(self, data: bytes) -> None:
+        """Adds `data`."""
+        with _typed(*_SPOOLING):
+            self._file.write(data)
+
+    def parts(self) -> Iterator[bytes]:
+        """All of it, from its beginning."""
+        with _typed(*_SPOOLING):
+            self._file.seek(0)
+            while part := self._file.read(_PART_BYTES):
+                yield part
+
+    def close(self) -> None:
+        """Lets go of it."""
+        # What could not be written is written when it is closed, and fails again.
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def _write_all(stream: Any, data: bytes) -> None:  # noqa: ANN401 - whatever has a write
+    """Writes until everything is taken: a raw stream may take less than it is given, and tells so by its answer alone."""
+    left = memoryview(data)
+    while left:
+        taken = stream.write(bytes(left) if len(left) < len(data) else data)
+        if taken is None and not isinstance(stream, io.RawIOBase):
+            return  # a class of somebody's own that took all
+        if not isinstance(taken, int) or not 0 < taken <= len(left):
+            raise StoreError(
+                f"the stream took {arguments.shown(taken)} of {len(left):,} bytes",
+                field="path",
+                advice="Give a stream that waits until it can write, or a path",
+            )
+        left = left[taken:]
+
+
+@contextlib.contextmanager
+def _typed(doing: str, advice: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise StorageFull("the disk is full", advice="Free some room and export again") from None
+        raise StoreError(f"{doing}: {error.strerror or error}", advice=advice) from None
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
@@ -116,11 +168,11 @@ def _replaceable(path: Path) -> Path:
     return real
 
 
-@contextmanager
+@contextlib.contextmanager
 def _private_file(path: Path) -> Iterator[IO[bytes]]:
-    """A new file in the place of `path`, mode 0600, complete or not there at all."""
+    """A new file in the place of `path`, mode 0600, complete and durable or not there at all."""
     path = _replaceable(path)
-    try:
+    with _typed(f"writing {path}", "Name a file in a folder that is there"):
         descriptor, name = tempfile.mkstemp(prefix=".memkura-export.", dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -131,12 +183,21 @@ def _private_file(path: Path) -> Iterator[IO[bytes]]:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable, where a folder can be opened for it."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
     except OSError as error:
-        if error.errno in _FULL:
-            raise StorageFull("the disk is full", advice="Free some room and export again") from None
-        raise StoreError(
-            f"writing {path}: {error.strerror or error}", advice="Name a file in a folder that is there"
-        ) from None
+        if error.errno not in _NO_SYNC:
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def import_file(
