@@ -873,6 +873,54 @@ def test_stream_that_raises_ends_the_export(engine: Engine) -> None:
     assert engine.count("c") == 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are told by /proc")
+@pytest.mark.parametrize("leaves", [False, True], ids=["goes on", "exits"])
+def test_engine_can_be_closed_from_within_an_export(store_path: Path, tmp_path: Path, leaves: bool) -> None:  # noqa: FBT001
+    """A signal handler runs in the middle of it: it does not wait for the export, which closes it at its end."""
+    code = """
+import os, signal, sys
+import memkura, memkura.jsonl
+
+store, target, leaves = sys.argv[1:]
+engine = memkura.open(store, embedder=None)
+engine.remember_many({"context_id": "c", "summary": f"tea {at}"} for at in range(2000))
+
+def close(*_):
+    engine.close()
+    try:
+        engine.count("c")
+    except memkura.StoreClosed:
+        print("closed")
+    if leaves == "True":
+        sys.exit(7)
+
+def to_line(row, once=[signal.SIGTERM], real=memkura.jsonl.to_line):
+    if once:
+        signal.raise_signal(once.pop())
+    return real(row)
+
+signal.signal(signal.SIGTERM, close)
+memkura.jsonl.to_line = to_line
+try:
+    print(engine.export(target).memories)
+finally:
+    links = ["/proc/self/fd/" + one for one in os.listdir("/proc/self/fd")]
+    print([link for link in links if os.path.exists(link) and os.readlink(link).startswith(store)])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(store_path), str(tmp_path / "rows.jsonl"), str(leaves)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    said = "closed\n[]\n" if leaves else "closed\n2000\n[]\n"
+    assert (ran.stdout, ran.stderr, ran.returncode) == (said, "", 7 if leaves else 0)
+    assert (tmp_path / "rows.jsonl").exists() is not leaves
+    with memkura.open(store_path, embedder=None) as engine:
+        assert engine.count("c") == 2000
+
+
 class _Raw(io.RawIOBase):
     """Takes some of what it is given, as a pipe or a file without a buffer may."""
 

@@ -124,7 +124,7 @@ class _Spool:
 
 
 def _write_all(stream: Any, data: bytes) -> None:  # noqa: ANN401 - whatever has a write
-    """Writes until everything is taken: a raw stream may take less than it is given, and tells so by its answer alone."""
+    """Writes until everything is taken: a raw stream may take less than it is given, which its answer alone tells."""
     left = memoryview(data)
     while left:
         taken = stream.write(bytes(left) if len(left) < len(data) else data)

@@ -114,8 +114,29 @@ impl Engine {
         now: Timestamp,
         mut each: impl FnMut(Vec<Leaving>) -> ControlFlow<()>,
     ) -> Result<(), EngineError> {
-        let _inside = self.enter()?;
+        let inside = self.enter()?;
         let now = self.steady(now);
+        let each = |piece| {
+            let _out = self.gate.call_out();
+            each(piece)
+        };
+        let outcome = self.hand_over(context_id, filter, with_history, now, each);
+        drop(inside);
+        if self.gate.is_shut() {
+            // Perhaps from within `each`, where it could not wait for this export.
+            self.close();
+        }
+        outcome
+    }
+
+    fn hand_over(
+        &self,
+        context_id: Option<&str>,
+        filter: &Filter,
+        with_history: bool,
+        now: Timestamp,
+        mut each: impl FnMut(Vec<Leaving>) -> ControlFlow<()>,
+    ) -> Result<(), EngineError> {
         let named = context_id.map(|name| self.context(name)).transpose()?;
         self.record.read(|reader| {
             let contexts = match named {
