@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-from memkura import _core, arguments, forking, reindexing
+from memkura import _core, arguments, reindexing
 from memkura.binding import Binding
 from memkura.errors import EmbedderFailed, InvalidInput, LimitExceeded, TextRepaired
 from memkura.hits import Hits
@@ -167,10 +167,8 @@ class Engine:
             allow_network=allow_network,
             memory_budget=memory_budget,
         )
-        with forking.held():
-            self._bound = Binding(open_core, embedder)
-            self._core = self._bound.core
-            forking.watch(self, self._core)
+        self._bound = Binding(open_core, embedder, owner=self)
+        self._core = self._bound.core
 
     # --- writing ---
 
@@ -661,6 +659,7 @@ class Engine:
         report = reindexing.reindex(self._core, vectors, progress)
         if report.state == "complete":
             self._bound.vectors = vectors
+            self._bound.info()
         return report
 
     def maintain(self) -> dict[str, Any]:
