@@ -170,6 +170,7 @@ def test_end_that_has_passed_is_refused(engine: Engine, clock: FrozenClock, befo
     with pytest.raises(errors.InvalidInput) as caught:
         engine.remember("c", "the offer", expires_at=clock() - before)
     assert caught.value.field == "expires_at"
+    rows: list[dict[str, Any]]
     rows = [{"context_id": "c", "summary": "tea"}, {"context_id": "c", "summary": "x", "expires_at": clock() - before}]
     with pytest.raises(errors.InvalidInput) as caught:
         engine.remember_many(rows)

@@ -19,7 +19,7 @@ import tarfile
 import time
 import zipfile
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import msgpack
 import pytest
@@ -944,7 +944,7 @@ def test_stream_that_takes_less_gets_everything(engine: Engine) -> None:
     engine.export(whole)
     for answer in (lambda size: min(size, 777), lambda size: size // 2 or size, lambda size: size):
         raw = _Raw(answer)
-        assert engine.export(raw).memories == 500
+        assert engine.export(cast("IO[bytes]", raw)).memories == 500
         assert raw.data == whole.getvalue()
 
     class Plain:
@@ -1013,6 +1013,27 @@ def test_format_is_told_by_the_word_the_ending_or_the_file(engine: Engine, other
     assert caught.value.field == "format"
     (tmp_path / "empty").write_bytes(b"")
     assert engine.import_file(tmp_path / "empty").rows == 0
+
+
+def test_ending_of_another_format_is_refused(engine: Engine, tmp_path: Path) -> None:
+    """Nobody who asks for a table is given lines of JSON under its name; a word says that it is meant."""
+    engine.remember("c", "tea")
+    for name in ("rows.parquet", "rows.csv", "rows.jsonl.gz", "rows.JSONX"):
+        with pytest.raises(errors.InvalidInput) as caught:
+            engine.export(tmp_path / name)
+        assert caught.value.field == "path"
+        assert ".msgpack" in caught.value.advice
+        assert not (tmp_path / name).exists()
+        assert engine.export(tmp_path / name, format="msgpack").format == "msgpack"
+    assert engine.export(tmp_path / "rows").format == "jsonl"
+
+
+def test_unknown_field_of_a_row_is_answered_with_the_known_ones(engine: Engine, tmp_path: Path) -> None:
+    """As an unknown field of a filter is."""
+    with pytest.raises(errors.UnknownField) as caught:
+        engine.import_file(_write(tmp_path / "rows.jsonl", [{"text": "tea", "colour": "green"}]), context_id="c")
+    assert caught.value.field == "line 1, colour"
+    assert {"summary", "text", "tags", "context_id"} <= set(re.findall(r"\w+", caught.value.advice))
 
 
 def test_msgpack_is_asked_for_when_it_is_missing(

@@ -230,8 +230,13 @@ class Engine:
 
         Raises:
             InvalidInput: a field cannot be taken; nothing was written.
+            LimitExceeded: a field is over its limit, as ``TextTooLong`` is for a text.
             NotFound: `derived_from` or `supersedes` names no memory of this context.
+            KeyTaken: a trusted memory has the key or would be superseded, and this writer is from outside.
             StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
 
         Example:
             >>> import memkura
@@ -267,7 +272,14 @@ class Engine:
 
         Raises:
             UnknownField: an item has a name that is not an argument of :meth:`remember`.
-            InvalidInput: as in :meth:`remember`; earlier batches are kept.
+            InvalidInput: as in :meth:`remember`, like the rest; earlier batches are kept.
+            LimitExceeded: an item is over a limit, or a batch over its own.
+            NotFound: an item names a memory that is not in its context.
+            KeyTaken: an item would replace a trusted memory, and this writer is from outside.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         arguments.hook(progress, "progress", _PROGRESS)
         # One more than a batch may hold, so that one which holds too many is seen to.
@@ -347,6 +359,12 @@ class Engine:
         Raises:
             NotFound: no such memory in this context.
             InvalidInput: a field cannot be taken; nothing was written.
+            LimitExceeded: a field is over its limit, as ``TextTooLong`` is for a text.
+            KeyTaken: the memory is trusted, and this writer is from outside.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         # Every other argument is a field, under the same name.
         named = {**locals()}
@@ -393,7 +411,14 @@ class Engine:
 
         Raises:
             NothingSelected: neither a memory, nor filters, nor ``everything=True``.
+            InvalidFilter: a filter has the wrong form.
+            UnknownField: a filter names a field or an operator that does not exist.
             NotFound: no such memory in this context.
+            KeyTaken: a memory is trusted, and this caller is from outside; nothing was forgotten.
+            StorageFull: the disk is so full that even the room kept for this is used up.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         ids = None if memory_id is None else [memory_id]
         return self._core.forget(
@@ -667,6 +692,12 @@ class Engine:
 
         Returns:
             What was done, by name; ``embedded`` and ``not_embedded`` are counts.
+
+        Raises:
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         embedded = not_embedded = 0
         if self._bound.may_fill_in():
@@ -709,7 +740,7 @@ class Engine:
             context_id: one context; all by default.
             filters: which memories; all by default.
             history: write the earlier states of each memory too, before it.
-            format: by the ending of the path, or ``"jsonl"``.
+            format: by the ending of the path; ``"jsonl"`` for a stream, or a path that has none.
 
         Returns:
             Counts of what was written.
@@ -759,7 +790,13 @@ class Engine:
 
         Raises:
             InvalidInput: a row cannot be taken; the field names its line or item, and nothing was added.
+            UnknownField: a row has a field that no memory has.
+            LimitExceeded: the file, or a row of it, is over a limit.
             KeyTaken: a row would change a trusted memory; nothing was added.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
 
         Example:
             >>> import memkura, pathlib, tempfile
@@ -808,6 +845,9 @@ class Engine:
     def verify(self) -> builtins.list[str]:
         """What is wrong with the record, as far as its database can tell: nothing in a sound one. Reads all of it.
 
+        Returns:
+            A sentence for each problem; none for a sound record.
+
         Raises:
             StoreDamaged: the record is damaged so much that it cannot be read.
             StoreTampered: somebody changed what the database does.
@@ -816,6 +856,11 @@ class Engine:
 
     def doctor(self) -> Health:
         """Examines the store: its record, and every index against one made afresh. Reads all of it; changes nothing.
+
+        What others write meanwhile is left out of the comparison.
+
+        Returns:
+            What was found; ``is_sound`` says it in a word.
 
         Raises:
             StoreDamaged: the record is damaged so much that it cannot be read.
@@ -834,6 +879,8 @@ class Engine:
         Raises:
             StoreBusy: another process kept the record busy for longer than ``busy_timeout``.
             StorageFull: there is no room to rewrite the record.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         return self._core.compact(door=self._door)
 

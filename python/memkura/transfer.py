@@ -72,7 +72,7 @@ def export(
 ) -> ExportReport:
     """Writes rows to `target`; see :meth:`memkura.Engine.export`."""
     path = None if callable(getattr(target, "write", None)) else _path(target)
-    chosen = _format(format) or _by_ending(path) or "jsonl"
+    chosen = _format(format) or _by_ending(path) or _by_no_ending(path)
     pack = packed.packer() if chosen == "msgpack" else _line
     counts = {"memories": 0, "superseded": 0, "revisions": 0}
 
@@ -248,7 +248,8 @@ def import_file(
                 chosen.take(lives, place)
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
-        raise InvalidInput(problem, field="path", value=repr(str(named))) from None
+        advice = "Check the path. Nothing was imported"
+        raise InvalidInput(problem, field="path", value=repr(str(named)), advice=advice) from None
     except InvalidInput as error:
         raise located(error, (), place) from None
     given = [state for life in chosen.wanted for state in life]
@@ -431,6 +432,19 @@ def _format(given: object) -> str | None:
     raise InvalidInput(
         "is not known", field="format", value=arguments.shown(given), advice=f"Use one of {', '.join(_ENDINGS)}"
     )
+
+
+def _by_no_ending(path: Path | None) -> str:
+    """What a stream and a file without an ending get. What ends otherwise is expected to be something else."""
+    if path is not None and path.suffix:
+        known = ", ".join(ending for endings in _ENDINGS.values() for ending in endings)
+        raise InvalidInput(
+            "ends in the name of no format that is written",
+            field="path",
+            value=arguments.shown(path.name),
+            advice=f"End it in one of {known}, or name the format",
+        )
+    return "jsonl"
 
 
 def _by_ending(path: Path | None) -> str | None:
