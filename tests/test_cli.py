@@ -631,7 +631,7 @@ def test_eval_prints_a_table_or_json(run: Run, tmp_path: Path) -> None:
 
 
 def test_advice_is_the_commands_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an exception advises in words of Python is said in words of the command; and each of those words is in use."""
+    """What an exception advises in words of Python is said in words of the command; and each is in use."""
     root = Path(memkura.__file__).parents[2]
     sources = [*root.glob("rust/*/src/**/*.rs"), *root.glob("python/memkura/*.py")]
     assert len(sources) > 50

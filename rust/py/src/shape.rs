@@ -116,28 +116,25 @@ fn json_text(line: &[u8], mut at: usize) -> (usize, usize) {
         match byte {
             b'"' => break,
             b'\\' => {
-                let unit = line.get(at + 1..at + 5).and_then(|hex| std::str::from_utf8(hex).ok());
-                let unit = unit.and_then(|hex| u16::from_str_radix(hex, 16).ok());
-                match (line.get(at), unit) {
-                    (Some(b'u'), Some(unit)) => {
-                        at += 5;
-                        bytes += match unit {
-                            0..0x80 => 1,
-                            // Half a surrogate pair: two of them make four bytes.
-                            0x80..0x800 | 0xD800..0xE000 => 2,
-                            _ => 3,
-                        };
-                    }
-                    _ => {
-                        at += 1;
-                        bytes += 1;
-                    }
-                }
+                let unit = unit_escaped(&line[at..]);
+                at += if unit.is_some() { 5 } else { 1 };
+                bytes += match unit {
+                    // Half a surrogate pair: two of them make four bytes.
+                    Some(0x80..0x800 | 0xD800..0xE000) => 2,
+                    Some(0x800..) => 3,
+                    _ => 1,
+                };
             }
             _ => bytes += 1,
         }
     }
     (at, bytes)
+}
+
+/// The unit of UTF-16 in what follows a backslash, if it is one.
+fn unit_escaped(rest: &[u8]) -> Option<u16> {
+    let hex = std::str::from_utf8(rest.strip_prefix(b"u")?.get(..4)?).ok()?;
+    u16::from_str_radix(hex, 16).ok()
 }
 
 /// Where the item of msgpack that begins at `at` ends, as far as `data` tells, and a word for what it has too much of or may
