@@ -520,6 +520,22 @@ def test_key_that_stands_twice_is_named(engine: Engine, tmp_path: Path, form: st
         engine.import_file(file, context_id="c")
 
 
+def test_what_is_wrong_with_a_line_is_said_as_it_is(engine: Engine, tmp_path: Path) -> None:
+    """Quotes of a word processor are no JSON, another encoding is no UTF-8, and the one is not called the other."""
+    for given, said in (
+        ("{“text”: “tea”}".encode(), "is not JSON"),
+        ('{"text": "thé"}'.encode("latin-1"), "is not UTF-8"),
+        ('{"text": "tea"}'.encode("utf-16"), "is UTF-16"),
+        ('{"text": "tea"}'.encode("utf-16-le"), "is UTF-16"),
+    ):
+        (tmp_path / "rows.jsonl").write_bytes(given)
+        with pytest.raises(errors.InvalidInput, match=rf"^line 1: {said}"):
+            engine.import_file(tmp_path / "rows.jsonl", context_id="c")
+    (tmp_path / "rows.jsonl").write_text('\ufeff{"text": "th\u00e9 \U0001f375 \\ud83c\\udf75"}', encoding="utf-8")
+    assert engine.import_file(tmp_path / "rows.jsonl", context_id="c").added == 1
+    assert [memory.summary for memory in engine.list("c")] == ["thé 🍵 🍵"]
+
+
 def _zipped(name: str, *more: str) -> bytes:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
