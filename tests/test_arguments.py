@@ -193,3 +193,15 @@ def test_handle_never_means_every_context(engine: memkura.Engine) -> None:
     totals: list[int | None] = []
     handle.remember_many([{"summary": "tea"}], progress=lambda _, total: totals.append(total))
     assert totals == [1]
+
+
+@pytest.mark.parametrize(("item", "field"), [({"summary": "tea"}, "context_id"), ({"context_id": "c"}, "summary")])
+def test_what_an_item_lacks_is_said_to_be_missing(item: dict[str, str], field: str) -> None:
+    """Not that it is blank, which nobody wrote."""
+    with memkura.open(":memory:", embedder=None) as engine:
+        with pytest.raises(errors.InvalidInput, match="is missing") as caught:
+            engine.remember_many([{"context_id": "c", "summary": "tea"}, item])
+        assert caught.value.field == f"[1].{field}"
+        with pytest.raises(errors.InvalidInput, match="is blank"):
+            engine.remember_many([{"context_id": "c", "summary": "tea", field: ""}])
+        assert engine.contexts() == []

@@ -11,6 +11,7 @@ import pytest
 
 import memkura
 from memkura import aio
+from memkura.binding import Binding
 from memkura.testing import ToyEmbedder
 
 if TYPE_CHECKING:
@@ -80,6 +81,24 @@ def test_verbs_and_handles_work(store_path: Path) -> None:
             await engine.maintain()
         with pytest.raises(memkura.StoreClosed):
             await engine.count("ops")
+
+    asyncio.run(main())
+
+
+def test_embedder_is_told_without_waiting(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the last verb found it: the event loop neither reads the record nor waits for a lock."""
+
+    async def main() -> None:
+        async with await memkura.open_async(store_path, embedder=ToyEmbedder()) as engine:
+            assert engine.embedder.state == "ready"
+            await engine.remember("c", "tea")
+        async with await memkura.open_async(store_path, embedder=ToyEmbedder(32)) as engine:
+            with monkeypatch.context() as patched:
+                patched.setattr(Binding, "_bound_embedder", lambda _: pytest.fail("the loop read the record"))
+                assert engine.embedder.state == "changed"
+            assert (await engine.reindex()).state == "complete"
+            assert engine.embedder == (await engine.stats()).embedder
+            assert engine.embedder.state == "ready"
 
     asyncio.run(main())
 

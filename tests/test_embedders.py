@@ -479,6 +479,35 @@ def test_unknown_dimension_is_no_obstacle_for_a_known_store(store_path: Path) ->
         memkura.open(":memory:", embedder=remote)
 
 
+def test_embedder_that_takes_its_time_holds_up_no_other_store(toy: ToyEmbedder) -> None:
+    """Asked for its dimension it may load a model, or open a store of its own; others open theirs meanwhile."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Slow:
+        id = "slow"
+
+        @property
+        def dim(self) -> int:
+            asked.set()
+            assert may_answer.wait(20.0)
+            return toy.dim
+
+        def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
+            return toy.embed(texts, kind=kind)
+
+    opening = threading.Thread(target=lambda: memkura.open(":memory:", embedder=Slow()).close())
+    opening.start()
+    assert asked.wait(20.0)
+    others = threading.Thread(target=lambda: memkura.open(":memory:", embedder=None).close())
+    others.start()
+    others.join(20.0)
+    is_held_up = others.is_alive()
+    may_answer.set()
+    for thread in (opening, others):
+        thread.join(20.0)
+    assert not is_held_up
+
+
 def test_new_store_whose_embedder_cannot_be_asked_is_not_made(tmp_path: Path) -> None:
     """Nothing is left behind, and each way out that the advice names works."""
     import memkura

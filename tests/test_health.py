@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 import sqlite3
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,3 +109,46 @@ def test_doctor_sees_drift(filled: Path) -> None:
         engine.count("c1")
         _meddle(filled, "UPDATE memory SET summary = 'changed behind', version = version + 1 WHERE row = 2")
         assert engine.doctor().drift == 1
+
+
+def test_what_others_write_meanwhile_is_no_drift(store_path: Path) -> None:
+    """Beside a writer that never stops, in the same process and in another handle."""
+    with memkura.open(store_path, embedder=None) as engine, memkura.open(store_path, embedder=None) as other:
+        made = engine.remember_many({"context_id": "c", "summary": f"memory {at}"} for at in range(3_000))
+        stop = threading.Event()
+
+        def write() -> None:
+            for at in itertools.count():
+                if stop.is_set():
+                    return
+                other.remember("c", f"more {at}")
+                other.update_memory("c", made[at % 3_000], summary=f"changed {at}")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            found = [engine.doctor() for _ in range(3)]
+        finally:
+            stop.set()
+            writer.join()
+        assert [health.drift for health in found] == [0, 0, 0]
+        assert all(health.compared >= 3_000 for health in found)
+        assert engine.count("c") > 3_003
+
+
+def test_doctor_writes_no_file(store_path: Path) -> None:
+    """Not even a sealed index, which is due in a large context that has none."""
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember_many({"context_id": "c", "summary": f"memory {at}"} for at in range(6_000))
+    index = store_path / "index"
+    shutil.rmtree(index, ignore_errors=True)
+    with memkura.open(store_path, embedder=None) as engine:
+        assert engine.doctor().is_sound
+        time.sleep(0.5)
+        assert not index.exists()
+        # It was due, as the next write shows.
+        engine.remember("c", "one more")
+        until = time.monotonic() + 20
+        while not index.exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)

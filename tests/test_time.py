@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import memkura
-from asking import each_leg, ids
+from asking import each_leg, files_with, ids
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -89,6 +89,115 @@ def test_expired_row_is_in_no_figure(engine: Engine, clock: FrozenClock) -> None
     assert (engine.stats().memories, engine.stats("c").memories) == (2, 2)
     clock.set(INSTANT)
     assert (engine.stats().memories, engine.stats("c").memories) == (1, 1)
+    assert (engine.stats().more["expired"], engine.stats("c").more["expired"]) == (1, 1)
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_expired_row_can_be_forgotten(
+    engine: Engine,
+    clock: FrozenClock,
+    store_path: Path,
+    purge: bool,  # noqa: FBT001
+) -> None:
+    """What no read shows is still there to be removed: by filters, by its id, and with everything."""
+    made = [
+        engine.remember("c", f"the offer zulu991{number}", tags=["offer"], expires_at=INSTANT) for number in range(3)
+    ]
+    kept = engine.remember("c", "the shop stays")
+    clock.set(INSTANT)
+    assert engine.forget("c", filters={"expires_at": {"lt": INSTANT}}, purge=purge) == []
+    assert engine.forget("c", made[0], purge=purge) == made[:1]
+    assert engine.forget("c", filters={"expires_at": {"lte": INSTANT}}, purge=purge) == made[1:]
+    assert ids(engine.list("c")) == [kept]
+    assert engine.stats().more["expired"] == 0
+    engine.compact()
+    assert files_with(store_path, b"zulu991") == []
+    assert engine.forget("c", everything=True) == [kept]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_compacting_removes_what_has_expired(
+    engine: Engine,
+    clock: FrozenClock,
+    store_path: Path,
+    sealed: bool,  # noqa: FBT001
+) -> None:
+    """Its text, its history and its words are in no file, replaced or not; what has not expired stays."""
+    gone = engine.remember("c", "the offer is zulu991", tags=["zulu992"], expires_at=INSTANT)
+    engine.update_memory("c", gone, summary="the offer is zulu993")
+    replaced = engine.remember("c", "the price is zulu994", expires_at=INSTANT)
+    kept = engine.remember("c", "the price is forty", supersedes=replaced, expires_at=INSTANT + timedelta(seconds=1))
+    if sealed:
+        engine.compact()
+    clock.set(INSTANT)
+    assert engine.maintain()["embedded"] == 0
+    assert len(engine.history("c", gone)) == 2
+    engine.compact()
+    assert files_with(store_path, b"zulu99") == []
+    for memory_id in (gone, replaced):
+        assert [state["action"] for state in engine.history("c", memory_id)] == ["purge"]
+    assert ids(engine.recall("c", "price", include_superseded=True)) == [kept]
+    assert engine.stats().more["expired"] == 0
+    assert engine.doctor().is_sound
+
+
+def test_expired_text_goes_to_no_embedder(store_path: Path, clock: FrozenClock) -> None:
+    """Neither to fill in what waits for a vector, nor to embed all anew; and both count the same."""
+    shown: list[str] = []
+
+    class Watching(ToyEmbedder):
+        def embed(self, texts: Sequence[str], *, kind: Any) -> Any:
+            shown.extend(texts)
+            return super().embed(texts, kind=kind)
+
+    with memkura.open(store_path, embedder=None, clock=clock) as engine:
+        engine.remember("c", "the offer is zulu991", expires_at=INSTANT)
+        engine.remember("c", "the shop stays")
+    clock.set(INSTANT)
+    with memkura.open(store_path, embedder=Watching(), clock=clock) as engine:
+        assert engine.stats().unembedded == 1
+        assert engine.maintain()["embedded"] == 1
+        assert (engine.stats().unembedded, shown) == (0, ["the shop stays"])
+        report = engine.reindex(Watching(name="other"))
+        assert (report.state, report.total, report.done) == ("complete", 1, 1)
+        assert engine.stats().unembedded == 0
+        assert shown == ["the shop stays"] * 2
+
+
+@pytest.mark.parametrize("before", [timedelta(0), timedelta(microseconds=1), timedelta(days=400)])
+def test_end_that_has_passed_is_refused(engine: Engine, clock: FrozenClock, before: timedelta) -> None:
+    """A memory that no read would ever show is a mistake, told when it is made; nothing is written."""
+    with pytest.raises(errors.InvalidInput) as caught:
+        engine.remember("c", "the offer", expires_at=clock() - before)
+    assert caught.value.field == "expires_at"
+    rows: list[dict[str, Any]]
+    rows = [{"context_id": "c", "summary": "tea"}, {"context_id": "c", "summary": "x", "expires_at": clock() - before}]
+    with pytest.raises(errors.InvalidInput) as caught:
+        engine.remember_many(rows)
+    assert caught.value.field == "[1].expires_at"
+    assert engine.contexts() == []
+    end = clock() + timedelta(minutes=1)
+    first = engine.remember("c", "the offer", expires_at=end, idempotency_key="once")
+    clock.set(end)
+    assert engine.remember("c", "the offer", expires_at=end, idempotency_key="once") == first
+
+
+@pytest.mark.parametrize("as_own", [False, True])
+def test_row_that_has_expired_is_left_out_of_an_import(
+    tmp_path: Path,
+    engine: Engine,
+    clock: FrozenClock,
+    as_own: bool,  # noqa: FBT001
+) -> None:
+    """It would never be shown, so it does not come in; and it is counted."""
+    engine.remember("c", "the offer", expires_at=INSTANT)
+    engine.remember("c", "the shop stays")
+    engine.export(tmp_path / "rows.jsonl")
+    clock.set(INSTANT)
+    with memkura.open(tmp_path / "other.memkura", embedder=None, clock=clock) as other:
+        report = other.import_file(tmp_path / "rows.jsonl", as_own=as_own)
+        assert (report.rows, report.added, report.known, report.left_out) == (2, 1, 0, 1)
+        assert other.stats().more["expired"] == 0
 
 
 def test_expiry_can_be_set_moved_and_cleared(engine: Engine, clock: FrozenClock) -> None:

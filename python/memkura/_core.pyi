@@ -16,8 +16,11 @@ __all__ = [
     "build_info",
     "check_drafts",
     "check_states",
+    "compact_vectors",
     "embedding_text",
     "limits",
+    "msgpack_end",
+    "plain_json",
     "restore",
     "split_for_embedding",
     "vector_problem",
@@ -121,7 +124,7 @@ class Engine:
         history: bool,
     ) -> None: ...
     def standings(
-        self, rows: Sequence[tuple[str, str | None, str | None]]
+        self, rows: Sequence[tuple[str, str | None, Sequence[str], object]]
     ) -> builtins.list[tuple[str, str | None]]: ...
     def import_drafts(
         self,
@@ -248,3 +251,8 @@ def check_states(states: Sequence[Mapping[str, _Json]]) -> None: ...
 def embedding_text(summary: str, content: str | None) -> str: ...
 def split_for_embedding(text: str) -> list[str]: ...
 def vector_problem(vector: object, dim: int) -> str | None: ...
+def compact_vectors(value: object) -> tuple[int, bytes]: ...
+def plain_json(line: bytes, most: tuple[int, int, int, int, int]) -> tuple[str | None, str | None]: ...
+def msgpack_end(
+    data: bytes, at: int, bytes_max: int, most: tuple[int, int, int, int, int]
+) -> tuple[int, str | None]: ...

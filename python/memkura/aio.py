@@ -131,8 +131,11 @@ class AsyncEngine:
 
     @property
     def embedder(self) -> EmbedderInfo:
-        """Which embedder the store works with, and whether semantic search is on."""
-        return self._engine.embedder
+        """Which embedder the store works with, and whether semantic search is on, as the last verb found it.
+
+        It waits for nothing, so that the event loop does not. ``(await engine.stats()).embedder`` looks anew.
+        """
+        return self._engine._bound.last_info()  # noqa: SLF001 - the twin
 
     async def __aenter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from memkura import forking
 from memkura.embedders import resolve
 from memkura.embedders.naming import AUTO_OFF, CHOSEN_OFF
 from memkura.errors import EmbedderFailed, NotAStore
@@ -27,16 +28,21 @@ class Binding:
     Args:
         open_core: opens the store; takes the ``embedder``'s fingerprint, and ``create``.
         named: the embedder as the caller named it.
+        owner: whoever lives as long as the open core is to be suspended around forks.
     """
 
-    def __init__(self, open_core: OpenCore, named: object) -> None:
+    def __init__(self, open_core: OpenCore, named: object, owner: object) -> None:
         self._off_note = AUTO_OFF if named == "auto" else CHOSEN_OFF
         embedder = resolve(named)
         try:
             self.vectors = self.vectors_of(embedder)
         except EmbedderFailed as error:
             self.vectors = _by_record(open_core, embedder, error)
-        self.core = open_core(embedder=self.vectors.fingerprint)
+        # The embedder has been asked by then: it is somebody else's code, and may take its time or open another store.
+        with forking.held():
+            self.core = open_core(embedder=self.vectors.fingerprint)
+            forking.watch(owner, self.core)
+        self._recorded = self.core.bound_embedder()
 
     def vectors_of(self, named: object) -> Vectors:
         """What another embedder would make; the binding stays as it is."""
@@ -44,12 +50,20 @@ class Binding:
 
     def info(self) -> EmbedderInfo:
         """The embedder and its state."""
-        return self.vectors.info(self.core.bound_embedder())
+        return self.vectors.info(self._bound_embedder())
+
+    def last_info(self) -> EmbedderInfo:
+        """As :meth:`info`, as it was found last: waits for no lock and reads nothing."""
+        return self.vectors.info(self._recorded)
+
+    def _bound_embedder(self) -> Fingerprint | None:
+        self._recorded = self.core.bound_embedder()
+        return self._recorded
 
     def is_ready(self) -> bool:
         """Whether the embedder's vectors are of use to the store: it holds no other one's."""
         fingerprint = self.vectors.fingerprint
-        return fingerprint is not None and self.core.bound_embedder() in {None, fingerprint}
+        return fingerprint is not None and self._bound_embedder() in {None, fingerprint}
 
     def may_fill_in(self) -> bool:
         """Whether the memories that wait for a vector wait for this embedder's; binds a store that has none yet.
@@ -94,11 +108,12 @@ class Binding:
 def _by_record(open_core: OpenCore, embedder: Embedder | None, error: EmbedderFailed) -> Vectors:
     """An embedder that cannot be asked for its dimension, with the one that the store has on record; else raises."""
     try:
-        core = open_core(embedder=None, create=False)
+        with forking.held():
+            core = open_core(embedder=None, create=False)
+            recorded = core.bound_embedder()
+            core.close()
     except NotAStore:
         raise error from error.__cause__
-    recorded = core.bound_embedder()
-    core.close()
     if embedder is None or recorded is None or recorded[0] != embedder.id:
         raise error
     vectors = Vectors(embedder, dim=recorded[1])

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-from memkura import _core, arguments, forking, reindexing
+from memkura import _core, arguments, reindexing
 from memkura.binding import Binding
 from memkura.errors import EmbedderFailed, InvalidInput, LimitExceeded, TextRepaired
 from memkura.hits import Hits
@@ -167,10 +167,8 @@ class Engine:
             allow_network=allow_network,
             memory_budget=memory_budget,
         )
-        with forking.held():
-            self._bound = Binding(open_core, embedder)
-            self._core = self._bound.core
-            forking.watch(self, self._core)
+        self._bound = Binding(open_core, embedder, owner=self)
+        self._core = self._bound.core
 
     # --- writing ---
 
@@ -215,7 +213,7 @@ class Engine:
             importance: 0 to 1.
             confidence: 0 to 1; 1 is verified.
             event_time: when what it tells of happened.
-            expires_at: when it stops being returned.
+            expires_at: when it stops being returned; an instant that has passed is refused.
             derived_from: ids of memories that went into it; it is trusted no more than the least of them.
             supersedes: the id of a memory that it replaces, at once.
             session: the sequence it belongs to, such as a conversation.
@@ -232,8 +230,13 @@ class Engine:
 
         Raises:
             InvalidInput: a field cannot be taken; nothing was written.
+            LimitExceeded: a field is over its limit, as ``TextTooLong`` is for a text.
             NotFound: `derived_from` or `supersedes` names no memory of this context.
+            KeyTaken: a trusted memory has the key or would be superseded, and this writer is from outside.
             StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
 
         Example:
             >>> import memkura
@@ -269,7 +272,14 @@ class Engine:
 
         Raises:
             UnknownField: an item has a name that is not an argument of :meth:`remember`.
-            InvalidInput: as in :meth:`remember`; earlier batches are kept.
+            InvalidInput: as in :meth:`remember`, like the rest; earlier batches are kept.
+            LimitExceeded: an item is over a limit, or a batch over its own.
+            NotFound: an item names a memory that is not in its context.
+            KeyTaken: an item would replace a trusted memory, and this writer is from outside.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         arguments.hook(progress, "progress", _PROGRESS)
         # One more than a batch may hold, so that one which holds too many is seen to.
@@ -291,15 +301,8 @@ class Engine:
         receipts = self._core.remember_many(without_vectors(items), vectors, first=first, door=self._door)
         return [Remembered.of(receipt) for receipt in receipts]
 
-    def _embed(
-        self, items: Sequence[Mapping[str, Any]], check: Callable[[Any], None], progress: Progress
-    ) -> builtins.list[Embedded]:
-        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time.
-
-        Nothing is embedded when one of the items cannot be kept.
-        """
-        _check_items(items, 0)
-        check(without_vectors(items))
+    def _embed(self, items: Sequence[Mapping[str, Any]], progress: Progress) -> builtins.list[Embedded]:
+        """The embedding of each of the `items` of one batch, made and shown in pieces: it is what takes the time."""
         vectors: builtins.list[Embedded] = []
         while len(vectors) < len(items):
             vectors += self._bound.of_items(items[len(vectors) : len(vectors) + _BATCH])
@@ -356,6 +359,12 @@ class Engine:
         Raises:
             NotFound: no such memory in this context.
             InvalidInput: a field cannot be taken; nothing was written.
+            LimitExceeded: a field is over its limit, as ``TextTooLong`` is for a text.
+            KeyTaken: the memory is trusted, and this writer is from outside.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         # Every other argument is a field, under the same name.
         named = {**locals()}
@@ -392,7 +401,7 @@ class Engine:
         Args:
             context_id: where.
             memory_id: one memory.
-            filters: all that match.
+            filters: all that match, those that have expired too.
             everything: all of the context; the explicit word for it.
             purge: remove the text itself at once, from the file, indexes and history. Otherwise the history stays until
                 :meth:`compact`.
@@ -402,7 +411,14 @@ class Engine:
 
         Raises:
             NothingSelected: neither a memory, nor filters, nor ``everything=True``.
+            InvalidFilter: a filter has the wrong form.
+            UnknownField: a filter names a field or an operator that does not exist.
             NotFound: no such memory in this context.
+            KeyTaken: a memory is trusted, and this caller is from outside; nothing was forgotten.
+            StorageFull: the disk is so full that even the room kept for this is used up.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         ids = None if memory_id is None else [memory_id]
         return self._core.forget(
@@ -668,6 +684,7 @@ class Engine:
         report = reindexing.reindex(self._core, vectors, progress)
         if report.state == "complete":
             self._bound.vectors = vectors
+            self._bound.info()
         return report
 
     def maintain(self) -> dict[str, Any]:
@@ -675,6 +692,12 @@ class Engine:
 
         Returns:
             What was done, by name; ``embedded`` and ``not_embedded`` are counts.
+
+        Raises:
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         embedded = not_embedded = 0
         if self._bound.may_fill_in():
@@ -718,11 +741,12 @@ class Engine:
         leaves a file of the same name with ``.incomplete`` at the end, which may be deleted.
 
         Args:
-            path: the file, which is replaced, outside of every store's folder; or a binary stream.
+            path: the file, which is replaced, outside of every store's folder; or a binary stream, which is written to
+                until it has taken everything.
             context_id: one context; all by default.
             filters: which memories; all by default.
             history: write the earlier states of each memory too, before it.
-            format: by the ending of the path, or ``"jsonl"``.
+            format: by the ending of the path; ``"jsonl"`` for a stream, or a path that has none.
 
         Returns:
             Counts of what was written.
@@ -772,7 +796,13 @@ class Engine:
 
         Raises:
             InvalidInput: a row cannot be taken; the field names its line or item, and nothing was added.
+            UnknownField: a row has a field that no memory has.
+            LimitExceeded: the file, or a row of it, is over a limit.
             KeyTaken: a row would change a trusted memory; nothing was added.
+            StoreBusy: another process wrote for longer than ``busy_timeout``.
+            StorageFull: the disk is full; nothing was written.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
 
         Example:
             >>> import memkura, pathlib, tempfile
@@ -821,6 +851,9 @@ class Engine:
     def verify(self) -> builtins.list[str]:
         """What is wrong with the record, as far as its database can tell: nothing in a sound one. Reads all of it.
 
+        Returns:
+            A sentence for each problem; none for a sound record.
+
         Raises:
             StoreDamaged: the record is damaged so much that it cannot be read.
             StoreTampered: somebody changed what the database does.
@@ -831,6 +864,10 @@ class Engine:
         """Examines the store: its record, and every index against one made afresh. Reads all of it; changes nothing.
 
         The record has no checksums of its own: a bit that flipped inside a text may go unseen.
+        What others write meanwhile is left out of the comparison.
+
+        Returns:
+            What was found; ``is_sound`` says it in a word.
 
         Raises:
             StoreDamaged: the record is damaged so much that it cannot be read.
@@ -839,10 +876,10 @@ class Engine:
         return Health.of(self._core.examine(), self.stats())
 
     def compact(self) -> dict[str, Any]:
-        """Gives room back to the disk, and removes the last bytes of what was forgotten or purged.
+        """Gives room back to the disk, and removes the last bytes of what was forgotten, purged or has expired.
 
-        What was forgotten is purged first: from then on its history is gone, too. The record is put together anew in
-        memory, which takes about as much of it as the record is large.
+        What was forgotten or has expired is purged first: from then on its history is gone, too. The record is put
+        together anew in memory, which takes about as much of it as the record is large.
 
         Returns:
             Figures by name: ``sealed``, the contexts whose index was written anew.
@@ -851,6 +888,8 @@ class Engine:
             StoreBusy: another process kept the record busy for longer than ``busy_timeout``.
             StorageFull: there is no room to rewrite the record.
             StoreError: a copy of the record that was left beside it cannot be removed.
+            StoreReadOnly: the store lies where nothing can be written.
+            StoreFailed: a write failed before, or this one did; open the store again.
         """
         return self._core.compact(door=self._door)
 

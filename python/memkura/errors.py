@@ -67,7 +67,7 @@ class TextTooLong(LimitExceeded):
 
 
 class UnknownField(InvalidInput):
-    """A field, operator or argument has a name that we do not know. It is never ignored."""
+    """A field or operator has a name that we do not know, and is never ignored; a keyword is Python's ``TypeError``."""
 
 
 class InvalidFilter(InvalidInput):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-import re
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,19 +15,23 @@ from memkura.errors import InvalidInput, LimitExceeded
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
+    from types import ModuleType
 
-# Twice the largest memory with its metadata and a wide embedding written out in decimals.
-LINE_BYTES_MAX = 16 << 20
-# More values than the widest embedding of the longest memory has; each costs up to 32 bytes when it is read.
+# The largest memory with its metadata, every character escaped; or a usual one with a wide embedding in decimals.
+LINE_BYTES_MAX = 12 << 20
+# More values than a wide embedding of the longest memory has; each costs up to 40 bytes when it is read.
 VALUES_MAX = 1 << 20
 # More objects and lists than the largest metadata holds; each costs a hundred bytes and more when it is read.
 HOLDERS_MAX = 1 << 16
+# More texts, names included, than the largest metadata holds; each costs sixty bytes and more when it is read.
+TEXTS_MAX = 1 << 16
+# More text than the longest memory with its metadata has; each byte may cost four when it is read.
+TEXT_BYTES_MAX = 2 << 20
 # A row is an object with metadata, which is nested less deeply.
 DEPTH_MAX = 64
 
-# A text; at the end of a broken line, what was begun of one.
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_BRACKET = re.compile(rb"[\[{\]}]")
+# What other encodings of Unicode begin with.
+_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 class KeyTwice(ValueError):  # noqa: N818 - it says what is wrong with the object
@@ -45,30 +49,66 @@ def read_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
         yield from objects_in(file)
 
 
-def objects_in(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """As :func:`read_objects`, of an open file."""
+def objects_in(file: IO[bytes], rows_max: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """As :func:`read_objects`, of an open file; it may be refused after `rows_max` lines."""
     number = 0
     while line := file.readline(LINE_BYTES_MAX + 1):
         number += 1
+        if rows_max is not None and number > rows_max:
+            raise too_much("lines", rows_max, "path")
         if len(line) > LINE_BYTES_MAX:
             raise too_much("bytes", LINE_BYTES_MAX, f"line {number}")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if line.strip():
-            yield number, _object(line, number)
+            where = f"line {number}"
+            text = _plain(line, where)
+            # The text is what is read from here on, and both may be large.
+            del line
+            yield number, _object(text, where)
 
 
-def _object(line: bytes, number: int) -> dict[str, Any]:
-    where = f"line {number}"
-    _bounded(line, where)
+def _plain(line: bytes, where: str) -> str:
+    """The line as a text of ASCII, within every bound. In encodings but UTF-8 nothing could be counted."""
+    if line.startswith(_MARKS) or b"\0" in line:
+        raise InvalidInput("is UTF-16 or UTF-32, or holds zero bytes", field=where, advice="Save the file as UTF-8")
+    text: str | None
+    text, broken = _core().plain_json(line, bounds())
+    if broken == "utf8":
+        raise InvalidInput("is not UTF-8", field=where, advice="Save the file as UTF-8")
+    if text is None:
+        raise out_of_bounds(str(broken), "objects and lists", where)
+    return text
+
+
+def bounds() -> tuple[int, int, int, int, int]:
+    """The most that a row may hold, as the core asks for it."""
+    return VALUES_MAX, HOLDERS_MAX, TEXTS_MAX, TEXT_BYTES_MAX, DEPTH_MAX
+
+
+def out_of_bounds(word: str, holders: str, where: str) -> LimitExceeded:
+    """The refusal of a row that has too much of what the core says in a `word`; `holders` are its format's."""
+    said = {
+        "values": ("values", VALUES_MAX),
+        "holders": (holders, HOLDERS_MAX),
+        "texts": ("texts", TEXTS_MAX),
+        "text bytes": ("bytes of text", TEXT_BYTES_MAX),
+        "levels": ("levels", DEPTH_MAX),
+        "bytes": ("bytes", LINE_BYTES_MAX),
+    }
+    what, most = said[word]
+    return too_much(what, most, where)
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
     try:
-        row = json.loads(line, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=unique)
+        row = _decoder().decode(line)
     except KeyTwice as error:
         raise InvalidInput(str(error), field=where) from None
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"is not JSON: {error}", field=where) from None
     if not isinstance(row, dict):
-        raise InvalidInput("is not a JSON object", field=f"line {number}")
+        raise InvalidInput("is not a JSON object", field=where)
     return row
 
 
@@ -86,27 +126,21 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _bounded(line: bytes, where: str) -> None:
-    """Refuses, before anything is made of it, a line that would take many times its own size in memory."""
-    holders = line.count(b"[") + line.count(b"{")
-    if holders <= DEPTH_MAX and holders + line.count(b",") <= VALUES_MAX:
-        return
-    bare = _TEXT.sub(b"", line)
-    holders = bare.count(b"[") + bare.count(b"{")
-    if holders > HOLDERS_MAX:
-        raise too_much("objects and lists", HOLDERS_MAX, where)
-    if holders + bare.count(b",") > VALUES_MAX:
-        raise too_much("values", VALUES_MAX, where)
-    depth = 0
-    for bracket in _BRACKET.findall(bare) if holders > DEPTH_MAX else ():
-        depth += 1 if bracket in b"[{" else -1
-        if depth > DEPTH_MAX:
-            raise too_much("levels", DEPTH_MAX, where)
-
-
 def too_much(what: str, most: int, where: str) -> LimitExceeded:
     """The refusal of a row that has more than `most` of something."""
     return LimitExceeded(f"has more than {most:,} {what}", field=where)
+
+
+def _core() -> ModuleType:
+    # `memkura --help` needs no engine.
+    from memkura import _core
+
+    return _core
+
+
+@functools.cache
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=unique)
 
 
 def _refuse(constant: str) -> None:
@@ -122,7 +156,12 @@ def _finite(digits: str) -> float:
 
 def to_line(row: Mapping[str, Any]) -> str:
     """`row` as one line of plain ASCII, which every terminal and pipe carries and every reader gives back exactly."""
-    return json.dumps(row, ensure_ascii=True, allow_nan=False, default=plain)
+    return _encoder().encode(row)
+
+
+@functools.cache
+def _encoder() -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=plain)
 
 
 def plain(value: object) -> object:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any
 
+from memkura import _core
 from memkura.errors import InvalidInput
-from memkura.jsonl import DEPTH_MAX, HOLDERS_MAX, LINE_BYTES_MAX, VALUES_MAX, KeyTwice, plain, too_much, unique
+from memkura.jsonl import LINE_BYTES_MAX, KeyTwice, bounds, out_of_bounds, plain, too_much, unique
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -17,39 +18,18 @@ if TYPE_CHECKING:
 # An item has the bounds of a line of JSON.
 _ITEM_BYTES_MAX = LINE_BYTES_MAX
 _PIECE_BYTES = 64 << 10
-
-_VALUE, _LIST, _MAP = "value", "list", "map"
-_BYTES = "holds bytes, which are no text"
-_EXTENSION = "holds an extension type, which nothing here reads"
-# By the first byte of a value: what it is, its length in bytes or items, and how many bytes that follow say it instead.
-_HEADS = (
-    [(_VALUE, 0, 0)] * 0x80  # small numbers
-    + [(_MAP, length, 0) for length in range(16)]
-    + [(_LIST, length, 0) for length in range(16)]
-    + [(_VALUE, length, 0) for length in range(32)]  # texts
-    + [(_VALUE, 0, 0), ("holds a byte that begins no value", 0, 0), (_VALUE, 0, 0), (_VALUE, 0, 0)]  # nil and truths
-    + [(_BYTES, 0, width) for width in (1, 2, 4)]
-    + [(_EXTENSION, 0, width) for width in (1, 2, 4)]
-    + [(_VALUE, length, 0) for length in (4, 8, 1, 2, 4, 8, 1, 2, 4, 8)]  # floats and whole numbers
-    + [(_EXTENSION, length, 0) for length in (1, 2, 4, 8, 16)]
-    + [(_VALUE, 0, width) for width in (1, 2, 4)]  # texts
-    + [(_LIST, 0, width) for width in (2, 4)]
-    + [(_MAP, 0, width) for width in (2, 4)]
-    + [(_VALUE, 0, 0)] * 32  # small negative numbers
-)
-# Values that each item of a holder has.
-_HOLDERS = {_LIST: 1, _MAP: 2}
-# A list that is long enough to be looked at as a run of floats first: a vector.
-_RUN_MIN = 16
-_FLOATS = {0xCA: 5, 0xCB: 9}
+# Small maps, then longer ones.
+_MAPS = frozenset([*range(0x80, 0x90), 0xDE, 0xDF])
+# What the core says of values that JSON has not.
+_NOT_JSON = {
+    "binary": "holds bytes, which are no text",
+    "extension": "holds an extension type, which nothing here reads",
+    "no value": "holds a byte that begins no value",
+}
 
 
-class _MoreNeeded(Exception):  # noqa: N818 - no error, a request
-    """The item goes on after what was read."""
-
-
-def items_in(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each map in the file with its number, from 1.
+def items_in(file: IO[bytes], rows_max: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each map in the file with its number, from 1; it may be refused after `rows_max` of them.
 
     Raises:
         InvalidInput: an item is not a whole map of what JSON has; the message names the item.
@@ -64,19 +44,18 @@ def items_in(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
                 return
         number += 1
         where = f"item {number}"
+        if rows_max is not None and number > rows_max:
+            raise too_much("items", rows_max, "path")
         if not is_map(data[at]):
             raise _refused("is not a map", where)
-        while True:
-            try:
-                end = _end(data, at, where)
-                break
-            except _MoreNeeded:
-                # Twice as much each time: what is walked along again is never more than that.
-                more = file.read(max(_PIECE_BYTES, len(data) - at))
-                if not more:
-                    raise _refused("ends before its end", where) from None
-                data, at = data[at:] + more, 0
-        yield number, unpack(data[at:end], where)
+        while (end := _end(data, at, where)) > len(data):
+            # Twice as much each time: what is walked along again is never more than that.
+            so_far = len(data) - at
+            more = file.read(max(_PIECE_BYTES, min(so_far, _ITEM_BYTES_MAX - so_far)))
+            if not more:
+                raise _refused("ends before its end", where)
+            data, at = data[at:] + more, 0
+        yield number, unpack(memoryview(data)[at:end], where)
         at = end
 
 
@@ -89,7 +68,7 @@ def packer() -> Callable[[Mapping[str, Any]], bytes]:
 
 def is_map(head: int) -> bool:
     """Whether an item that begins with this byte is a map, which no text begins with."""
-    return _HEADS[head][0] == _MAP
+    return head in _MAPS
 
 
 def _msgpack() -> Any:  # noqa: ANN401 - the module
@@ -103,10 +82,10 @@ def _msgpack() -> Any:  # noqa: ANN401 - the module
     return msgpack
 
 
-def _unpacker() -> Callable[[bytes, str], dict[str, Any]]:
+def _unpacker() -> Callable[[memoryview, str], dict[str, Any]]:
     msgpack = _msgpack()
 
-    def unpack(item: bytes, where: str) -> dict[str, Any]:
+    def unpack(item: memoryview, where: str) -> dict[str, Any]:
         try:
             found: dict[str, Any] = msgpack.unpackb(item, object_pairs_hook=unique)
         except KeyTwice as error:
@@ -119,67 +98,13 @@ def _unpacker() -> Callable[[bytes, str], dict[str, Any]]:
 
 
 def _end(data: bytes, at: int, where: str) -> int:
-    """Where the item that begins at `at` ends.
-
-    Raises:
-        _MoreNeeded: not within `data`.
-    """
-    begin = at
-    values, holders = 1, 0
-    left = [1]  # values that each level still waits for, the item itself first
-    while left:
-        if not left[-1]:
-            left.pop()
-            continue
-        left[-1] -= 1
-        if at >= len(data):
-            raise _MoreNeeded
-        kind, length, width = _HEADS[data[at]]
-        at += 1
-        if width:
-            length, at = _length(data, at, width)
-        if kind == _VALUE:
-            at += length
-        elif kind in _HOLDERS:
-            count = length * _HOLDERS[kind]
-            values, holders = values + count, holders + 1
-            _see_bounds(values, holders, len(left), where)
-            run = _run(data, at, count) if kind == _LIST and count >= _RUN_MIN else 0
-            if run:
-                at += run
-            else:
-                left.append(count)
-        else:
-            raise _refused(kind, where)
-        if at - begin > _ITEM_BYTES_MAX:
-            raise too_much("bytes", _ITEM_BYTES_MAX, where)
-    if at > len(data):
-        raise _MoreNeeded
-    return at
-
-
-def _see_bounds(values: int, holders: int, depth: int, where: str) -> None:
-    if values > VALUES_MAX:
-        raise too_much("values", VALUES_MAX, where)
-    if holders > HOLDERS_MAX:
-        raise too_much("maps and arrays", HOLDERS_MAX, where)
-    if depth > DEPTH_MAX:
-        raise too_much("levels", DEPTH_MAX, where)
-
-
-def _length(data: bytes, at: int, width: int) -> tuple[int, int]:
-    if at + width > len(data):
-        raise _MoreNeeded
-    return int.from_bytes(data[at : at + width], "big"), at + width
-
-
-def _run(data: bytes, at: int, length: int) -> int:
-    """The bytes of `length` floats of one kind from `at` on; 0 when something else is there."""
-    width = _FLOATS.get(data[at]) if at < len(data) else None
-    if width is None or at + length * width > len(data):
-        return 0
-    heads = data[at : at + length * width : width]
-    return length * width if heads == heads[:1] * length else 0
+    """Where the item that begins at `at` ends; beyond `data` when that does not tell."""
+    end, broken = _core.msgpack_end(data, at, _ITEM_BYTES_MAX, bounds())
+    if broken in _NOT_JSON:
+        raise _refused(_NOT_JSON[broken], where)
+    if broken is not None:
+        raise out_of_bounds(broken, "maps and arrays", where)
+    return end
 
 
 def _refused(problem: str, where: str) -> InvalidInput:

@@ -168,7 +168,7 @@ class ImportReport:
             memory has changed that one.
         gone: those of the known ones that were forgotten or purged here, and stay so.
         purged: ids of the purged ones among them.
-        left_out: those that were replaced or archived where they came from, and so are not taken in.
+        left_out: those that were replaced or archived where they came from or have expired, and so are not taken in.
         unpinned: those that were pinned where they came from, and are not here.
         repaired: those with characters that cannot be stored, which were mended.
         contexts: the contexts that they went into, in the order of the file.
@@ -198,7 +198,7 @@ class Stats:
         unembedded: those of them that have no vector of the store's embedder yet.
         contexts: contexts counted.
         embedder: the embedder and its state.
-        more: everything else that the engine reports, by name.
+        more: everything else that the engine reports, by name; ``expired`` counts memories that wait for ``compact()``.
     """
 
     memories: int

@@ -9,13 +9,16 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from memkura import arguments
-from memkura.errors import InvalidInput, MemkuraError, UnknownField
+from memkura import _core, arguments
+from memkura.errors import InvalidInput, LimitExceeded, MemkuraError, UnknownField
 from memkura.evaluation.cases import text_of
 from memkura.jsonl import to_line
+from memkura.vectors import without_vectors
+from memkura.visible import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
 _TEXT = {"summary", "content", "text", "title"}
 _KEPT = {
@@ -54,21 +57,29 @@ _DROPPED = {
     "version",
 }
 _KNOWN = _TEXT | _KEPT | _TIMES | _DROPPED | {*_IDS, "context_id", "context"}
+# States that are written together at most; all of them are in memory before the first is.
+STATES_MAX = _core.limits()["batch"]
+_ID_DIGITS = 32
+_HEX = frozenset("0123456789abcdef")
 _OUT_OF_USE = {"retired", "archived"}
+_NOTHING = "Nothing was imported"
 _PLACE = re.compile(r"^(?:items)?\[(\d+)\]\.?")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the file: its number, its memory id in the store it came from, and what to remember."""
+    """One row of the file: its number, its memory id in the store it came from, and what to remember.
+
+    The ``idempotency_key`` of an item is the word by which the row is known when it comes again.
+    """
 
     number: int
     memory_id: str | None
-    item: Mapping[str, Any]
+    item: dict[str, Any]
 
 
 class Rows:
-    """The rows of somebody's file, all read and checked before any is kept.
+    """The rows of somebody's file, each checked as it is read.
 
     Args:
         objects: each row's number and object.
@@ -85,24 +96,23 @@ class Rows:
     ) -> None:
         self.unpinned = 0
         self.left_out = 0
+        self._objects = objects
+        self._context_id = context_id
         self._place = place
-        self._copies: Counter[str] = Counter()
-        # An earlier state of a memory tells nothing that is so.
-        found = (self._row(number, row, context_id) for number, row in objects if row.get("replaced_at") is None)
-        self._rows = [row for row in found if row is not None]
+        self._copies: Counter[bytes] = Counter()
 
-    def __len__(self) -> int:
-        return len(self._rows)
+    def __iter__(self) -> Iterator[list[Row]]:
+        """Each memory to be remembered, as a list of its one state."""
+        for number, row in self._objects:
+            # An earlier state of a memory tells nothing that is so.
+            found = self._row(number, row) if row.get("replaced_at") is None else None
+            if found is not None:
+                yield [found]
 
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._rows)
-
-    def _row(self, number: int, row: dict[str, Any], context_id: str | None) -> Row | None:
+    def _row(self, number: int, row: dict[str, Any]) -> Row | None:
         where = f"{self._place} {number}"
-        unknown = sorted(row.keys() - _KNOWN)
-        if unknown:
-            raise UnknownField("is not a field of a memory", field=f"{where}, {unknown[0]}")
-        context = row.get("context_id", row.get("context", context_id))
+        _see_known(row, _KNOWN, where)
+        context = row.get("context_id", row.get("context", self._context_id))
         if not isinstance(context, str):
             raise InvalidInput("names no context", field=where, advice="Name one for the rows that name none")
         arguments.text(context, f"{where}, context_id")
@@ -113,14 +123,20 @@ class Rows:
             self.left_out += 1
             return None
         item: dict[str, Any] = {"context_id": context, **text_of(row, where)}
-        item |= {name: row[name] for name in _KEPT if row.get(name) is not None}
-        item |= {name: _time(row[name], f"{where}, {name}") for name in _TIMES if row.get(name) is not None}
+        for name, value in row.items():
+            if name in _KEPT and value is not None:
+                item[name] = value
+            elif name in _TIMES and value is not None:
+                item[name] = _time(value, f"{where}, {name}")
         if item.get("delivery_mode") == "always":
             self.unpinned += 1
             del item["delivery_mode"]
-        self._identify(item, row, where)
         memory_id = row.get("memory_id")
-        return Row(number, memory_id if isinstance(memory_id, str) else None, item)
+        found = Row(number, canonical(memory_id) if isinstance(memory_id, str) else None, item)
+        # First: its word is made of all that it holds.
+        _checked(found, _core.check_drafts, self._place)
+        self._identify(item, row, where)
+        return found
 
     def _identify(self, item: dict[str, Any], row: dict[str, Any], where: str) -> None:
         """Gives the row a word by which it is known when it comes again: its id, or else its text and its turn."""
@@ -128,22 +144,19 @@ class Rows:
         if name is not None:
             if not isinstance(row[name], str | int):
                 raise InvalidInput("is neither a text nor a whole number", field=f"{where}, {name}")
-            given = str(row[name])
+            given = canonical(str(row[name]))
             metadata = item.get("metadata", {})
             if isinstance(metadata, dict):
                 item["metadata"] = {"import_id": given, **metadata}
-            # The same id in another file, or beside another text, is another row.
-            word = _line({"id": given, "summary": item["summary"], "content": item.get("content")}, where)
+            item["idempotency_key"] = _word(given, item, where)
         else:
-            line = _line(dict(sorted(row.items())), where)
-            self._copies[line] += 1
-            word = f"{line}#{self._copies[line]}"
-        digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        item["idempotency_key"] = f"import:{digest}"
+            digest = _digest(_line(dict(sorted(row.items())), where))
+            self._copies[digest] += 1
+            item["idempotency_key"] = f"import:{_digest(f'{digest.hex()}#{self._copies[digest]}').hex()}"
 
 
 class Own:
-    """The memories of an owner's file, each as it stood, its earlier states before it.
+    """The memories of an owner's file, each as it stood, its earlier states before it, each checked as it is read.
 
     Args:
         objects: each row's number and object.
@@ -153,36 +166,92 @@ class Own:
     unpinned = left_out = 0
 
     def __init__(self, objects: Iterable[tuple[int, dict[str, Any]]], place: str = "line") -> None:
-        self._lives: list[list[Row]] = []
+        self._objects = objects
+        self._place = place
+
+    def __iter__(self) -> Iterator[list[Row]]:
+        """The states of each memory, the present one last."""
         states: list[Row] = []
-        for number, row in objects:
-            for name in ("context_id", "memory_id"):
-                if not isinstance(row.get(name), str):
-                    raise InvalidInput(
-                        f"has no {name}",
-                        field=f"{place} {number}",
-                        advice="Only what export wrote can be taken as one's own",
-                    )
-            arguments.text(row["context_id"], f"{place} {number}, context_id")
-            states.append(Row(number, row["memory_id"], row))
+        for number, row in self._objects:
+            states.append(self._row(number, row))
+            if len(states) > STATES_MAX:
+                raise too_many(states[-1], self._place)
             if row.get("replaced_at") is None:
-                self._lives.append(states)
+                yield states
                 states = []
         if states:
             raise InvalidInput(
-                "is an earlier state of a memory that is not there", field=f"{place} {states[-1].number}"
+                "is an earlier state of a memory that is not there", field=f"{self._place} {states[-1].number}"
             )
 
-    def __len__(self) -> int:
-        return len(self._lives)
+    def _row(self, number: int, row: dict[str, Any]) -> Row:
+        where = f"{self._place} {number}"
+        for name in ("context_id", "memory_id"):
+            if not isinstance(row.get(name), str):
+                raise InvalidInput(
+                    f"has no {name}", field=where, advice="Only what export wrote can be taken as one's own"
+                )
+        arguments.text(row["context_id"], f"{where}, context_id")
+        memory_id = canonical(row["memory_id"])
+        found = Row(number, memory_id, {**row, "memory_id": memory_id})
+        _checked(found, _core.check_states, self._place)
+        # Whoever once imported the same row as a stranger's, and purged it, has purged this text too.
+        found.item["idempotency_key"] = _word(memory_id, row, where)
+        return found
 
-    def __iter__(self) -> Iterator[Row]:
-        """The present state of each memory."""
-        return (states[-1] for states in self._lives)
 
-    def states(self, wanted: Sequence[bool]) -> list[Row]:
-        """All states of the memories that are wanted."""
-        return [row for states, good in zip(self._lives, wanted, strict=True) if good for row in states]
+def canonical(memory_id: str) -> str:
+    """An id in the one form that we write, when it is one of ours in another spelling; else what was given."""
+    digits = memory_id.strip().replace("-", "").lower()
+    if len(digits) != _ID_DIGITS or not set(digits) <= _HEX:
+        return memory_id
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _word(memory_id: str, text: Mapping[str, Any], where: str) -> str:
+    # The same id in another file, or beside another text, is another row.
+    said = {"id": memory_id, "summary": text.get("summary"), "content": text.get("content")}
+    return f"import:{_digest(_line(said, where)).hex()}"
+
+
+def _digest(word: str) -> bytes:
+    return blake2b(word.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _see_known(row: Mapping[str, Any], known: AbstractSet[str], where: str) -> None:
+    unknown = sorted(row.keys() - known)
+    if unknown:
+        raise UnknownField(
+            "is not a field of a memory",
+            field=f"{where}, {one_line(unknown[0], 80)}",
+            advice=f"Use {', '.join(sorted(known))}; what is your own goes into metadata",
+        )
+
+
+def _checked(row: Row, check: Callable[[Sequence[Mapping[str, Any]]], None], place: str) -> None:
+    """Refuses a row that could not be kept, and makes its vectors small, before the next one is read."""
+    try:
+        check(without_vectors([row.item]))
+        if row.item.get("embedding") is not None:
+            row.item["embedding"] = _compact(row.item["embedding"])
+    except MemkuraError as error:
+        raise located(error, [row], place) from None
+
+
+def _compact(embedding: object) -> memoryview[float]:
+    width, components = _core.compact_vectors(embedding)
+    rows = len(components) // (4 * width)
+    vectors: memoryview[Any] = memoryview(components)
+    return vectors.cast("f", shape=[rows, width])
+
+
+def too_many(row: Row, place: str) -> LimitExceeded:
+    """The refusal of a file at the `row` that is one too many."""
+    return LimitExceeded(
+        f"is one new row more than an import may bring, which is {STATES_MAX:,}",
+        field=f"{place} {row.number}",
+        advice="Split the file, by context or filter, or move the store by a backup",
+    )
 
 
 def located(error: MemkuraError, given: Sequence[Row], place: str) -> MemkuraError:
@@ -199,7 +268,7 @@ def located(error: MemkuraError, given: Sequence[Row], place: str) -> MemkuraErr
         error.message,
         field=field or None,
         value=error.value,
-        advice=". ".join(part for part in (error.advice, "Nothing was imported") if part),
+        advice=error.advice if _NOTHING in (error.advice or "") else ". ".join(filter(None, (error.advice, _NOTHING))),
     )
 
 

@@ -70,7 +70,7 @@ def _call(name: str, verb: object) -> str:
 
 def opening() -> str:
     """The functions that open a store."""
-    names = ("open", "open_async", "build_info")
+    names = ("open", "open_async", "restore", "build_info")
     rows = [
         f"| `memkura.{_call(name, getattr(memkura, name))}` | {_first_line(getattr(memkura, name))} |" for name in names
     ]
@@ -93,7 +93,7 @@ def names() -> str:
     rows = [
         f"| `{name}` | {_first_line(getattr(memkura, name))} |"
         for name in memkura.__all__
-        if not hasattr(errors, name) and name not in {"open", "open_async", "build_info"}
+        if not hasattr(errors, name) and name not in {"open", "open_async", "restore", "build_info"}
     ]
     return "\n".join(["| name | |", "| --- | --- |", *rows])
 

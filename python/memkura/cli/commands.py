@@ -72,7 +72,7 @@ class Commands(click.Group):
         except click.ClickException as error:
             code = _refused(error)
         except MemkuraError as error:
-            screen.complain(str(error))
+            screen.complain(_spoken(str(error)))
             code = exits.code_of(error)
         except (click.Abort, KeyboardInterrupt):
             screen.complain("interrupted")
@@ -85,6 +85,27 @@ class Commands(click.Group):
             screen.complain(f"a fault of ours, please report it: {type(error).__name__}: {error}")
             code = exits.FAULT
         sys.exit(code if isinstance(code, int) else exits.OK)
+
+
+# What exceptions advise whoever calls from Python, and what it is on the command line.
+IN_WORDS_OF_THE_COMMAND = {
+    "or raise busy_timeout": "when the other process has written",
+    "; or say allow_network=True and let one process at a time use it": "",
+    "Name one: reindex(embedder=…)": "Name one with --embedder",
+    "needs memory ids, filters or everything=True, and only one of them": (
+        "needs an id, --filter or --everything, and only one of them"
+    ),
+    "Name ids or filters; to empty a context say everything=True": "Give an id, --filter or --everything",
+    "Give its dimension (dim=…), or open with embedder=None (--embedder none) and run maintain later": (
+        "Give --embedder none, and run memkura maintain when it answers"
+    ),
+}
+
+
+def _spoken(said: str) -> str:
+    for python, command in IN_WORDS_OF_THE_COMMAND.items():
+        said = said.replace(python, command)
+    return said
 
 
 def _refused(error: click.ClickException) -> int:

@@ -96,6 +96,18 @@ def _object(text: str | None) -> dict[str, object] | None:
     return found
 
 
+def _ask(question: str) -> None:
+    try:
+        is_wanted = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        screen.aside("")
+        raise click.UsageError("there is no terminal to ask on; add --yes") from None
+    if not is_wanted:
+        raise click.Abort
+
+
 @click.command(epilog=exits.HELP)
 @click.argument("memory_id", required=False)
 @click.option("--everything", is_flag=True, help="All of the context.")
@@ -124,7 +136,7 @@ def forget(
         options.known(engine, context_id)
         if memory_id is None and not yes:
             count = engine.count(context_id, filters=wanted)
-            click.confirm(f"Forget {count:,} memories", abort=True, err=True)
+            _ask(f"Forget {count:,} memories")
         gone = engine.forget(context_id, memory_id, filters=wanted, everything=everything, purge=purge)
         if purge:
             engine.compact()

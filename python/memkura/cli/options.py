@@ -64,9 +64,10 @@ def open_store(path: str, embedder: str, *, create: bool = False) -> Engine:
     try:
         return Engine(path, embedder, create=create)
     except NotAStore as error:
-        if Path(path).exists():
-            raise
-        raise NotAStore(error.message, advice="Check --store, or make one with memkura init") from None
+        there = Path(path)
+        can_be_made = not there.exists() or (there.is_dir() and not any(there.iterdir()))
+        advice = "Check --store, or make one with memkura init" if can_be_made else "Check --store"
+        raise NotAStore(error.message, advice=advice) from None
 
 
 def known(engine: Engine, context_id: str) -> str:

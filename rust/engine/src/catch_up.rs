@@ -43,11 +43,18 @@ impl Engine {
         Ok(())
     }
 
-    /// The index of a context, loaded if it is not yet.
+    /// The index of a context, loaded if it is not yet; then a large one is sealed in the background.
     pub(crate) fn partition(&self, context: &Context) -> Result<Arc<Loaded>, EngineError> {
         if let Some(loaded) = self.loaded(context) {
             return Ok(loaded);
         }
+        let loaded = self.partition_as_it_is(context)?;
+        self.seal_soon();
+        Ok(loaded)
+    }
+
+    /// As [`Engine::partition`], and no file is written for it.
+    pub(crate) fn partition_as_it_is(&self, context: &Context) -> Result<Arc<Loaded>, EngineError> {
         let following = locked(&self.following);
         // Another thread may have loaded it while this one waited.
         if let Some(loaded) = self.loaded(context) {
@@ -59,7 +66,6 @@ impl Engine {
         let size = read(&loaded.partition).footprint();
         self.make_room(&loaded, size);
         self.note_if_due(&read(&loaded.partition));
-        self.seal_soon();
         Ok(loaded)
     }
 

@@ -14,7 +14,7 @@ use crate::{Engine, EngineError};
 pub enum Selection {
     /// These memories.
     Ids(Vec<MemoryId>),
-    /// Every memory in use that passes; with a purge, those that were replaced too.
+    /// Every memory in use that passes, expired or not; with a purge, those that were replaced too.
     Filter(Filter),
     /// Every memory of the context.
     Everything,
@@ -45,9 +45,9 @@ impl Engine {
                 Selection::Filter(_) | Selection::Everything => Ok(Vec::new()),
             };
         };
-        let candidates = self.candidates(&context, selection, purge, now)?;
+        let candidates = self.candidates(&context, selection, purge)?;
         let forget = |writer: &Writer<'_>| {
-            let chosen = chosen(writer, &context, selection, &candidates, purge, now)?;
+            let chosen = chosen(writer, &context, selection, &candidates, purge)?;
             if let Some(trusted) = chosen.iter().find(|memory| memory.trust_tier > door.source_type().tier()) {
                 return Err(key_taken("memory_id", trusted));
             }
@@ -74,18 +74,23 @@ impl Engine {
         Ok(forgotten)
     }
 
-    /// Purges every memory that was forgotten.
-    pub(crate) fn purge_forgotten(&self, door: Door, now: Timestamp) -> Result<(), EngineError> {
+    /// Purges every memory that was forgotten or has expired.
+    pub(crate) fn purge_gone(&self, door: Door, now: Timestamp) -> Result<(), EngineError> {
         /// At a time: others write in between.
         const ROWS: usize = 1_000;
         for context in self.record.read(|reader| Ok::<_, EngineError>(reader.contexts()?))? {
             let mut done = 0;
             // Looked for by reading: most of the time there is nothing, and nobody need wait.
-            while !self.record.read(|reader| Ok::<_, EngineError>(reader.forgotten(&context, done, 1)?))?.is_empty() {
+            let is_left = |done| {
+                self.record.read(|reader| {
+                    Ok::<_, EngineError>(!reader.forgotten_or_expired(&context, done, 1, now)?.is_empty())
+                })
+            };
+            while is_left(done)? {
                 done = self.written_for_sure(Reserved::Purging, |writer: &Writer<'_>| {
-                    let forgotten = writer.forgotten(&context, done, ROWS)?;
-                    forgotten.iter().try_for_each(|memory| writer.purge(memory, door, now))?;
-                    Ok(forgotten.last().map_or(i64::MAX, |memory| memory.row))
+                    let gone = writer.forgotten_or_expired(&context, done, ROWS, now)?;
+                    gone.iter().try_for_each(|memory| writer.purge(memory, door, now))?;
+                    Ok(gone.last().map_or(i64::MAX, |memory| memory.row))
                 })?;
             }
         }
@@ -115,18 +120,14 @@ impl Engine {
     }
 
     /// The rows that a filter selects; the write looks at each again.
-    fn candidates(
-        &self,
-        context: &Context,
-        selection: &Selection,
-        purge: bool,
-        now: Timestamp,
-    ) -> Result<Vec<i64>, EngineError> {
+    fn candidates(&self, context: &Context, selection: &Selection, purge: bool) -> Result<Vec<i64>, EngineError> {
+        /// No memory had expired by then: what is out of every read can be forgotten all the same.
+        const BEFORE_ALL: Timestamp = Timestamp(i64::MIN);
         let Selection::Filter(filter) = selection else { return Ok(Vec::new()) };
         self.catch_up()?;
         let loaded = self.partition(context)?;
         let partition = read(&loaded.partition);
-        Ok(partition.rows_of(partition.matching(filter, now, purge)))
+        Ok(partition.rows_of(partition.matching(filter, BEFORE_ALL, purge)))
     }
 }
 
@@ -149,7 +150,6 @@ fn chosen(
     selection: &Selection,
     candidates: &[i64],
     purge: bool,
-    now: Timestamp,
 ) -> Result<Vec<Memory>, EngineError> {
     match selection {
         Selection::Ids(ids) => BTreeSet::from_iter(ids)
@@ -163,7 +163,9 @@ fn chosen(
             let rows = writer.rows(context, candidates)?;
             Ok(rows
                 .into_iter()
-                .filter(|memory| (memory.is_visible(now) || (purge && can_be_read(memory))) && filter.matches(memory))
+                .filter(|memory| {
+                    (memory.status.is_recallable() || (purge && can_be_read(memory))) && filter.matches(memory)
+                })
                 .collect())
         }
         Selection::Everything => {

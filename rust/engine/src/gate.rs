@@ -1,5 +1,6 @@
 //! Who may be inside: lets verbs in, and empties the engine for a fork or for closing.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -33,7 +34,47 @@ impl Drop for Inside<'_> {
     }
 }
 
+thread_local! {
+    /// The gates that this thread is inside of while it runs somebody else's code, each by its address.
+    static CALLED_OUT: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Proof that a thread inside runs somebody else's code; that has come back when this is dropped.
+#[derive(Debug)]
+pub struct CalledOut(());
+
+impl Drop for CalledOut {
+    fn drop(&mut self) {
+        CALLED_OUT.with_borrow_mut(Vec::pop);
+    }
+}
+
 impl Gate {
+    /// Notes that this thread, which is inside, is about to run somebody else's code.
+    pub fn call_out(&self) -> CalledOut {
+        CALLED_OUT.with_borrow_mut(|gates| gates.push(self.address()));
+        CalledOut(())
+    }
+
+    /// Whether this thread is inside, further down: waiting until everybody has left, it would wait for itself.
+    pub fn is_called_out(&self) -> bool {
+        CALLED_OUT.with_borrow(|gates| gates.contains(&self.address()))
+    }
+
+    /// Lets nobody in any more, for good, without waiting. Whoever is inside has to close when it leaves.
+    pub fn shut(&self) {
+        self.state.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+
+    /// Whether nobody is let in any more.
+    pub fn is_shut(&self) -> bool {
+        self.state.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// Enters, waiting while the engine is suspended.
     pub fn enter(&self) -> Result<Inside<'_>, EngineError> {
         loop {
@@ -130,6 +171,21 @@ mod tests {
             gate.resume();
             closing.join().unwrap();
         });
+    }
+
+    /// Whoever closes from inside is not waited for by itself, and is still inside; others are not inside with it.
+    #[test]
+    fn closing_from_inside_waits_for_nobody() {
+        let (gate, other) = (Gate::default(), Gate::default());
+        let inside = gate.enter().unwrap();
+        let out = gate.call_out();
+        assert!(gate.is_called_out() && !other.is_called_out());
+        std::thread::scope(|scope| scope.spawn(|| assert!(!gate.is_called_out())).join().unwrap());
+        gate.shut();
+        drop(out);
+        assert!(gate.is_shut() && !gate.is_called_out());
+        drop(inside);
+        drop(gate.close());
     }
 
     /// Two threads that fork at once each hold the gate until they are done.

@@ -47,6 +47,6 @@ pub use open::{Engine, OpenOptions};
 pub use read::{History, Page};
 pub use recall::{Hit, Legs, Recall, Recalled};
 pub use reindex::{EmbedderStatus, ReindexProgress};
-pub use remember::{Embedding, Receipt};
+pub use remember::{Embedding, Receipt, check_vectors};
 pub use stats::Stats;
 pub use transfer::{Drafted, Kept, Leaving, Named, Standing, Taken};

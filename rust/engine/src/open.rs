@@ -49,7 +49,7 @@ pub struct Engine {
     pub(crate) following: Mutex<Following>,
     ids: Mutex<IdSource>,
     clock: SteadyClock,
-    gate: Gate,
+    pub(crate) gate: Gate,
     /// Whether a loaded context has grown so large that it should be sealed.
     pub(crate) seal_is_due: AtomicBool,
     /// Whether a thread is sealing in the background.
@@ -139,8 +139,12 @@ impl Engine {
     }
 
     /// Closes the store: no file below its folder stays open. Later calls answer [`EngineError::Closed`]. Closing again is
-    /// harmless.
+    /// harmless. From within a verb of its own thread, such as in a signal handler that runs while rows are exported, it closes
+    /// when that verb has ended.
     pub fn close(&self) {
+        if self.gate.is_called_out() {
+            return self.gate.shut();
+        }
         // Inside until all is closed: a fork in between would copy connections at work.
         let _inside = self.gate.close();
         self.record.suspend();

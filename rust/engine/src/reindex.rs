@@ -84,10 +84,10 @@ impl Engine {
         }
         let embedder = self.record.write(|writer| target(writer, name, dimensions, now))?;
         self.catch_up()?;
-        self.progress(&embedder)
+        self.progress(&embedder, now)
     }
 
-    /// Up to `limit` texts after row `after` that still need a vector by the embedder `name`; none when the store has no
+    /// Up to `limit` texts in use after row `after` that still need a vector by the embedder `name`; none when the store has no
     /// use for its vectors.
     ///
     /// # Errors
@@ -97,11 +97,13 @@ impl Engine {
         name: &str,
         after: i64,
         limit: usize,
+        now: Timestamp,
     ) -> Result<Vec<PendingEmbedding>, EngineError> {
         let _inside = self.enter()?;
+        let now = self.steady(now);
         self.record.read(|reader| {
             let Some(embedder) = in_use(reader, name)? else { return Ok(Vec::new()) };
-            Ok(reader.pending_embeddings(embedder.number, after, limit)?)
+            Ok(reader.pending_embeddings(embedder.number, after, limit, now)?)
         })
     }
 
@@ -130,11 +132,12 @@ impl Engine {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn finish_reindex(&self, name: &str) -> Result<Option<ReindexProgress>, EngineError> {
+    pub fn finish_reindex(&self, name: &str, now: Timestamp) -> Result<Option<ReindexProgress>, EngineError> {
         let _inside = self.enter()?;
+        let now = self.steady(now);
         let embedder = self.record.write(|writer| {
             let Some(embedder) = working(writer)?.filter(|embedder| embedder.name == name) else { return Ok(None) };
-            let (total, done) = writer.embedding_progress(embedder.number)?;
+            let (total, done) = writer.embedding_progress(embedder.number, now)?;
             if embedder.state == EmbedderState::Building && total == done {
                 writer.bind_built_embedder()?;
             }
@@ -144,14 +147,14 @@ impl Engine {
             self.want_if_bound(embedder)?;
         }
         self.catch_up()?;
-        embedder.map(|embedder| self.progress(&embedder)).transpose()
+        embedder.map(|embedder| self.progress(&embedder, now)).transpose()
     }
 
-    fn progress(&self, embedder: &Embedder) -> Result<ReindexProgress, EngineError> {
+    fn progress(&self, embedder: &Embedder, now: Timestamp) -> Result<ReindexProgress, EngineError> {
         let is_bound = locked(&self.following).bound.as_ref().is_some_and(|bound| bound.number == embedder.number);
         self.record.read(|reader| {
-            let (total, done) = reader.embedding_progress(embedder.number)?;
-            let (failed, reasons) = reader.embedding_problems(embedder.number)?;
+            let (total, done) = reader.embedding_progress(embedder.number, now)?;
+            let (failed, reasons) = reader.embedding_problems(embedder.number, now)?;
             Ok(ReindexProgress { total, done, failed, reasons, is_bound })
         })
     }

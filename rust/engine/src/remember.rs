@@ -127,6 +127,7 @@ impl Engine {
         if let Some(receipt) = repeated(writer, &context, draft)? {
             return Ok(receipt);
         }
+        check_end(draft, door, now)?;
         let tier = trust::tier(writer, &context, door, &draft.derived_from)?;
         let same = duplicates(writer, &context, draft, now)?;
         if let Some(first) = same.iter().find(|same| draft.fold_duplicates && stands_for(same, draft, tier)) {
@@ -291,8 +292,23 @@ pub(crate) fn key_taken(field: &str, memory: &Memory) -> EngineError {
     EngineError::KeyTaken { field: field.to_owned(), key }
 }
 
+/// Refuses what no read would ever show. Whether a file's row is over is seen before it is taken; one that ends while it is
+/// written has ended like any other.
+fn check_end(draft: &Draft, door: Door, now: Timestamp) -> Result<(), Invalid> {
+    match draft.expires_at.filter(|end| *end <= now && door != Door::Import) {
+        Some(end) => {
+            let problem = format!("is not after the present, {now}, so that no read would ever show the memory");
+            Err(Invalid::value("expires_at", problem, end, "Give a later instant, or leave it out"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Refuses vectors that no index could hold.
-pub(crate) fn check_vectors(embedding: &Embedding, expected: usize) -> Result<(), Invalid> {
+///
+/// # Errors
+/// When there are none, too many, or one is of another length than `expected`, not finite, or zero.
+pub fn check_vectors(embedding: &Embedding, expected: usize) -> Result<(), Invalid> {
     let Embedding::Vectors { dimensions, values, .. } = embedding else { return Ok(()) };
     if *dimensions != expected || values.is_empty() {
         return Err(wrong_length(*dimensions, expected));

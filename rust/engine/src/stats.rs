@@ -60,15 +60,15 @@ impl Engine {
         Ok(stats)
     }
 
-    /// Purges what was forgotten, gives space back to the file system and seals the text of every context. Afterwards no byte
-    /// of what was forgotten or purged is left in any file of the store (I12). Returns the number of contexts sealed.
+    /// Purges what was forgotten or has expired, gives space back to the file system and seals the text of every context.
+    /// Afterwards no byte of what was forgotten, purged or had expired is left in any file of the store (I12). Returns the number of contexts sealed.
     ///
     /// # Errors
     /// When another process keeps the record busy, or a file cannot be written.
     pub fn compact(&self, door: Door, now: Timestamp) -> Result<usize, EngineError> {
         let _inside = self.enter()?;
         self.record.see_writable()?;
-        self.purge_forgotten(door, self.steady(now))?;
+        self.purge_gone(door, self.steady(now))?;
         let sealed = self.seal_everything()?;
         self.record.write(|writer| Ok::<_, EngineError>(writer.trim_changes(CHANGES_KEPT)?))?;
         self.record.compact()?;

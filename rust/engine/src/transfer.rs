@@ -31,8 +31,10 @@ pub struct Named {
     pub context_id: String,
     /// Its id in the store that it came from, if it says one of our form.
     pub memory_id: Option<MemoryId>,
-    /// The idempotency word that an earlier import gave it.
-    pub word: Option<String>,
+    /// The idempotency words that an earlier import gave it: that of its present state, then those of its earlier ones.
+    pub words: Vec<String>,
+    /// When it stops being returned.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// What this store knows of a row of a file.
@@ -40,6 +42,8 @@ pub struct Named {
 pub enum Standing {
     /// Nothing.
     New,
+    /// Nothing, and no read would ever bring it up.
+    Expired,
     /// It is there: in use, expired, or replaced by a later memory.
     Here(MemoryId),
     /// It was forgotten here.
@@ -92,6 +96,7 @@ struct Life {
     earlier: Vec<Kept>,
     present: Kept,
     embedding: Embedding,
+    words: Vec<String>,
 }
 
 impl Engine {
@@ -109,8 +114,29 @@ impl Engine {
         now: Timestamp,
         mut each: impl FnMut(Vec<Leaving>) -> ControlFlow<()>,
     ) -> Result<(), EngineError> {
-        let _inside = self.enter()?;
+        let inside = self.enter()?;
         let now = self.steady(now);
+        let each = |piece| {
+            let _out = self.gate.call_out();
+            each(piece)
+        };
+        let outcome = self.hand_over(context_id, filter, with_history, now, each);
+        drop(inside);
+        if self.gate.is_shut() {
+            // Perhaps from within `each`, where it could not wait for this export.
+            self.close();
+        }
+        outcome
+    }
+
+    fn hand_over(
+        &self,
+        context_id: Option<&str>,
+        filter: &Filter,
+        with_history: bool,
+        now: Timestamp,
+        mut each: impl FnMut(Vec<Leaving>) -> ControlFlow<()>,
+    ) -> Result<(), EngineError> {
         let named = context_id.map(|name| self.context(name)).transpose()?;
         self.record.read(|reader| {
             let contexts = match named {
@@ -152,17 +178,22 @@ impl Engine {
     ///
     /// # Errors
     /// When a context's name cannot be one, or the record cannot be read.
-    pub fn standings(&self, rows: &[Named]) -> Result<Vec<Standing>, EngineError> {
+    pub fn standings(&self, rows: &[Named], now: Timestamp) -> Result<Vec<Standing>, EngineError> {
         let _inside = self.enter()?;
+        let now = self.steady(now);
         let contexts: Vec<_> = rows
             .iter()
             .enumerate()
             .map(|(at, row)| self.context(&row.context_id).map_err(|error| error.in_item(at)))
             .collect::<Result<_, _>>()?;
         self.record.read(|reader| {
-            let standings = rows.iter().zip(&contexts).map(|(row, context)| match context {
-                Some(context) => standing(reader, context, row.memory_id, row.word.as_deref()),
-                None => Ok(Standing::New),
+            let standings = rows.iter().zip(&contexts).map(|(row, context)| {
+                let known = match context {
+                    Some(context) => standing(reader, context, row.memory_id, &row.words)?,
+                    None => Standing::New,
+                };
+                let is_over = row.expires_at.is_some_and(|end| end <= now);
+                Ok(if is_over && known == Standing::New { Standing::Expired } else { known })
             });
             standings.collect()
         })
@@ -187,9 +218,9 @@ impl Engine {
             let rows = checked.into_iter().enumerate().map(|(at, (draft, memory_id, embedding))| {
                 let context = writer.context_or_new(&draft.context_id, DOOR.origin_of_new_context(), now)?;
                 let word = draft.idempotency_key.as_deref();
-                let standing = standing(writer, &context, memory_id, word)?;
+                let standing = standing(writer, &context, memory_id, draft.idempotency_key.as_slice())?;
                 match standing {
-                    Standing::New => {}
+                    Standing::New | Standing::Expired => {}
                     Standing::Forgotten(_) | Standing::Purged(_) if again => {
                         // The word named the memory that is gone; from now on it names this one.
                         word.map_or(Ok(()), |word| writer.forget_idempotency(&context, word))?;
@@ -269,7 +300,16 @@ impl Engine {
         }
         trust::may_deliver(memory.delivery_mode, memory.trust_tier)?;
         see_key_free(writer, &life.context, &memory)?;
-        if let Standing::Forgotten(id) = life.standing {
+        for word in &life.words {
+            // It named a memory that is gone; the one that comes back is known by its id.
+            let known = present_standing(writer, &life.context, None, Some(word))?;
+            if matches!(known, Standing::Forgotten(_) | Standing::Purged(_)) {
+                writer.forget_idempotency(&life.context, word)?;
+            }
+        }
+        if let Standing::Forgotten(id) = life.standing
+            && id == memory.memory_id
+        {
             // It has a history here, which goes on.
             let old = writer.by_id(&life.context, id)?.ok_or_else(|| EngineError::not_found(id))?;
             memory = Memory {
@@ -342,12 +382,32 @@ impl Piece {
     }
 }
 
-/// What `context` knows of a row by the id that it had elsewhere, or by the word of an earlier import.
+/// What `context` knows of a row by the id that it had elsewhere, or by the words that an earlier import gave its states.
+///
+/// A row is here when its present state is. A text that it had before may be here too, as another memory; but one that is
+/// gone from here does not come back as the history of another.
 fn standing(
     reader: &Reader<'_>,
     context: &Context,
     memory_id: Option<MemoryId>,
-    word: Option<&str>,
+    words: &[String],
+) -> Result<Standing, EngineError> {
+    let (word, earlier) = words.split_first().map_or((None, words), |(word, earlier)| (Some(word), earlier));
+    let found = present_standing(reader, context, memory_id, word)?;
+    for word in earlier.iter().filter(|_| found == Standing::New) {
+        let gone = present_standing(reader, context, None, Some(word))?;
+        if matches!(gone, Standing::Forgotten(_) | Standing::Purged(_)) {
+            return Ok(gone);
+        }
+    }
+    Ok(found)
+}
+
+fn present_standing(
+    reader: &Reader<'_>,
+    context: &Context,
+    memory_id: Option<MemoryId>,
+    word: Option<&String>,
 ) -> Result<Standing, EngineError> {
     let mut found = Standing::New;
     let by_word = word.map(|word| reader.by_idempotency(context, word)).transpose()?.flatten();
@@ -392,8 +452,8 @@ fn check(kept: &Kept) -> Result<(), Invalid> {
     if kept.updated_at < kept.created_at {
         return never("updated_at", "lies before created_at", kept.updated_at.to_string());
     }
-    if kept.replaced_at.is_some_and(|end| end < kept.updated_at) {
-        return never("replaced_at", "lies before updated_at", kept.updated_at.to_string());
+    if let Some(end) = kept.replaced_at.filter(|end| *end < kept.updated_at) {
+        return never("replaced_at", "lies before updated_at", end.to_string());
     }
     if !(1..=COUNT_MAX).contains(&kept.version) {
         return never("version", "counts changes, from 1", kept.version.to_string());
@@ -450,13 +510,20 @@ fn life(
             .in_item(at)
             .into());
     }
-    let standing = standing(writer, &context, Some(id), None)?;
+    let words = words(&earlier, &present);
+    let standing = standing(writer, &context, Some(id), &words)?;
     let mut tier = trust::claimed(present.trust_tier, present.source_type, &context);
     if let Standing::Here(id) = standing {
         // What the file says of a memory that is here changes nothing, for what was derived from it neither.
         tier = tier.min(sources_tier(writer, &context, &[id])?);
     }
-    Ok(Life { at, context, standing, tier, earlier, present, embedding })
+    Ok(Life { at, context, standing, tier, earlier, present, embedding, words })
+}
+
+/// The words by which the states of a memory would be known if they had been imported as somebody's, the present one's first.
+fn words(earlier: &[Kept], present: &Kept) -> Vec<String> {
+    let states = std::iter::once(present).chain(earlier.iter().rev());
+    states.filter_map(|state| state.draft.idempotency_key.clone()).collect()
 }
 
 /// Lets each memory be trusted no more than what it was derived from (I6), of the file or of the store.

@@ -24,6 +24,12 @@ impl Metadata {
     /// # Errors
     /// Names the path of the first value at fault.
     pub fn new(field: &str, object: &Map<String, Value>) -> Result<Self, Invalid> {
+        // First: a path is made for each value, and a long name above a long list is in all of theirs.
+        let text = serde_json::to_string(object)
+            .map_err(|error| Invalid::value(field, error.to_string(), "an object", "Give JSON-like values"))?;
+        if text.len() > METADATA_BYTES_MAX {
+            return Err(Invalid::over_limit(field, text.len(), METADATA_BYTES_MAX, "bytes as JSON"));
+        }
         for (name, value) in object {
             let path = format!("{field}.{name}");
             if RESERVED.contains(&name.as_str()) {
@@ -35,11 +41,6 @@ impl Metadata {
                 ));
             }
             check_named(&path, name, value, 1)?;
-        }
-        let text = serde_json::to_string(object)
-            .map_err(|error| Invalid::value(field, error.to_string(), "an object", "Give JSON-like values"))?;
-        if text.len() > METADATA_BYTES_MAX {
-            return Err(Invalid::over_limit(field, text.len(), METADATA_BYTES_MAX, "bytes as JSON"));
         }
         Ok(Self(text))
     }

@@ -56,6 +56,17 @@ pub fn draft(fields: &Bound<'_, PyAny>) -> Result<(Draft, Vec<String>), Fault> {
             _ => return Err(unknown(&field)),
         }
     }
+    for field in ["context_id", "summary"] {
+        if !fields.contains(field)? {
+            return Err(Invalid::value(
+                field,
+                "is missing",
+                "nothing",
+                "Every memory has a context and says something",
+            )
+            .into());
+        }
+    }
     Ok((draft, warnings))
 }
 

@@ -167,6 +167,20 @@ pub fn vector_problem(py: Python<'_>, vector: &Bound<'_, PyAny>, dim: usize) -> 
     })
 }
 
+/// The components of one vector or several in as few bytes as they take, and how many each vector has: a list of numbers
+/// takes eight times as much. Vectors that no index could hold are refused.
+#[pyfunction]
+pub fn compact_vectors<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<(usize, Bound<'py, PyBytes>)> {
+    guarded(py, || {
+        let Rows { width, values } = rows(value)?;
+        let embedding = Embedding::Vectors { dimensions: width, values, made_by: None };
+        memkura_engine::check_vectors(&embedding, width)?;
+        let Embedding::Vectors { values, .. } = embedding else { return Ok((0, PyBytes::new(py, &[]))) };
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        Ok((width, PyBytes::new(py, &bytes)))
+    })
+}
+
 /// The text that a memory's vector describes. Changing this recipe changes every embedder's fingerprint.
 #[pyfunction]
 #[pyo3(signature = (summary, content))]

@@ -151,11 +151,13 @@ impl PyEngine {
         })
     }
 
-    /// What is known of each context, id and idempotency word: `new`, `here`, `forgotten` or `purged`, and of which memory.
-    fn standings(&self, py: Python<'_>, rows: Vec<transfer::Named>) -> PyResult<Vec<transfer::Standing>> {
+    /// What is known of each row by its context, id and words: `new`, `expired`, `here`, `forgotten` or `purged`, and of which
+    /// memory.
+    fn standings(&self, py: Python<'_>, rows: Vec<transfer::Named<'_>>) -> PyResult<Vec<transfer::Standing>> {
         guarded(py, || {
-            let rows: Vec<_> = rows.into_iter().map(transfer::named).collect();
-            let standings = self.detached(py, |engine| engine.standings(&rows))?;
+            let now = self.now(py)?;
+            let rows = rows.into_iter().map(transfer::named).collect::<Result<Vec<_>, _>>()?;
+            let standings = self.detached(py, |engine| engine.standings(&rows, now))?;
             Ok(standings.into_iter().map(transfer::standing).collect())
         })
     }
@@ -444,7 +446,8 @@ impl PyEngine {
         after: i64,
     ) -> PyResult<Vec<(i64, i64, String)>> {
         guarded(py, || {
-            let pending = self.detached(py, |engine| engine.pending_embeddings(embedder_id, after, limit))?;
+            let now = self.now(py)?;
+            let pending = self.detached(py, |engine| engine.pending_embeddings(embedder_id, after, limit, now))?;
             let texts = pending.into_iter().map(|one| {
                 (one.row, one.text_version, embedding::embedding_text(&one.summary, one.content.as_deref()))
             });
@@ -478,7 +481,8 @@ impl PyEngine {
 
     fn finish_reindex<'py>(&self, py: Python<'py>, embedder_id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         guarded(py, || {
-            let progress = self.detached(py, |engine| engine.finish_reindex(embedder_id))?;
+            let now = self.now(py)?;
+            let progress = self.detached(py, |engine| engine.finish_reindex(embedder_id, now))?;
             Ok(progress.map(|progress| progress_report(py, &progress)).transpose()?)
         })
     }
@@ -535,6 +539,7 @@ impl PyEngine {
             out.set_item("memories", stats.totals.memories)?;
             out.set_item("retired", stats.totals.retired)?;
             out.set_item("unembedded", stats.totals.unembedded)?;
+            out.set_item("expired", stats.totals.expired)?;
             out.set_item("revisions", stats.totals.revisions)?;
             out.set_item("contexts", stats.contexts)?;
             out.set_item("loaded_contexts", stats.loaded)?;

@@ -9,5 +9,6 @@ mod engine;
 mod error;
 mod memory;
 mod module;
+mod shape;
 mod transfer;
 mod values;

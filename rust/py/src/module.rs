@@ -7,10 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::{check_drafts, check_states};
-use crate::embedding::{embedding_text, split_for_embedding, vector_problem};
+use crate::embedding::{compact_vectors, embedding_text, split_for_embedding, vector_problem};
 use crate::engine::PyEngine;
 use crate::error::guarded;
 use crate::memory::{PyHit, PyMemory, PyReceipt};
+use crate::shape::{msgpack_end, plain_json};
 
 /// Versions and kernels of this build.
 #[pyfunction]
@@ -53,6 +54,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_states, module)?)?;
     module.add_function(wrap_pyfunction!(embedding_text, module)?)?;
     module.add_function(wrap_pyfunction!(split_for_embedding, module)?)?;
+    module.add_function(wrap_pyfunction!(plain_json, module)?)?;
+    module.add_function(wrap_pyfunction!(msgpack_end, module)?)?;
+    module.add_function(wrap_pyfunction!(compact_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(vector_problem, module)?)?;
     Ok(())
 }

@@ -11,8 +11,8 @@ use crate::embedding::Embedded;
 use crate::error::Fault;
 use crate::memory::{PyReceipt, state_fields};
 
-/// A row's context, its id in the store that it came from, and its idempotency word.
-pub type Named = (String, Option<String>, Option<String>);
+/// A row's context, its id in the store that it came from, the words of its states, and when it ends.
+pub type Named<'py> = (String, Option<String>, Vec<String>, Option<Bound<'py, PyAny>>);
 /// A word for what is known of a row, and the id of the memory that it is known as.
 pub type Standing = (&'static str, Option<String>);
 /// What was known of a row, and what was written.
@@ -40,14 +40,16 @@ pub fn hand_over(py: Python<'_>, sink: &Py<PyAny>, piece: &[Leaving]) -> PyResul
 }
 
 /// A row as the engine looks it up; an id of another form is none of ours.
-pub fn named((context_id, memory_id, word): Named) -> engine::Named {
-    engine::Named { context_id, memory_id: memory_id.and_then(|id| id.parse().ok()), word }
+pub fn named((context_id, memory_id, words, end): Named<'_>) -> Result<engine::Named, Fault> {
+    let expires_at = end.map(|end| clock::from_python(&end, "expires_at")).transpose()?;
+    Ok(engine::Named { context_id, memory_id: memory_id.and_then(|id| id.parse().ok()), words, expires_at })
 }
 
 /// What is known of a row, in a word.
 pub fn standing(standing: engine::Standing) -> Standing {
     match standing {
         engine::Standing::New => ("new", None),
+        engine::Standing::Expired => ("expired", None),
         engine::Standing::Here(id) => ("here", Some(id.to_string())),
         engine::Standing::Forgotten(id) => ("forgotten", Some(id.to_string())),
         engine::Standing::Purged(id) => ("purged", Some(id.to_string())),

@@ -82,6 +82,7 @@ impl Reading {
         }
         if let Ok(mapping) = value.cast::<PyDict>() {
             let mut object = Map::new();
+            let path = &short(path);
             for (key, item) in mapping {
                 let key = key.cast::<PyString>().map_err(|_| {
                     Invalid::value(short(path), "has a key that is not a text", &key, "Use texts as keys")
@@ -130,6 +131,8 @@ impl Reading {
         path: &str,
         depth: usize,
     ) -> Result<Value, Fault> {
+        // A long name above a long list would be written out for each of its items.
+        let path = short(path);
         let items = items.enumerate().map(|(at, item)| self.json(&item, &format!("{path}[{at}]"), depth + 1));
         Ok(Value::Array(items.collect::<Result<_, _>>()?))
     }

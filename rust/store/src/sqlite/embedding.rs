@@ -88,7 +88,8 @@ impl Reader<'_> {
         Ok(found.optional()?.flatten())
     }
 
-    /// Up to `limit` texts in use, of any context, after row `after`, that have no vector by this embedder.
+    /// Up to `limit` texts in use at `now`, of any context, after row `after`, that have no vector by this embedder. What has
+    /// expired is shown to nobody any more, and to no embedder.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -97,13 +98,15 @@ impl Reader<'_> {
         embedder: i64,
         after: i64,
         limit: usize,
+        now: Timestamp,
     ) -> Result<Vec<PendingEmbedding>, StoreError> {
         let sql = "SELECT row, text_version, summary, content FROM memory m WHERE row > ?2 AND status IN ('active', 'stale') \
+             AND (expires_at IS NULL OR expires_at > ?4) \
              AND NOT EXISTS (SELECT 1 FROM embedding e WHERE e.embedder = ?1 AND e.row = m.row \
                              AND e.text_version = m.text_version AND e.vectors IS NOT NULL) \
              ORDER BY row LIMIT ?3";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let pending = statement.query_map(params![embedder, after, limit as i64], |row| {
+        let pending = statement.query_map(params![embedder, after, limit as i64, now.to_string()], |row| {
             Ok(PendingEmbedding {
                 row: row.get(0)?,
                 text_version: row.get(1)?,
@@ -114,27 +117,29 @@ impl Reader<'_> {
         Ok(pending.collect::<Result<_, _>>()?)
     }
 
-    /// Texts in use, and how many of them have a vector by this embedder.
+    /// Texts in use at `now`, and how many of them have a vector by this embedder.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn embedding_progress(&self, embedder: i64) -> Result<(i64, i64), StoreError> {
+    pub fn embedding_progress(&self, embedder: i64, now: Timestamp) -> Result<(i64, i64), StoreError> {
         let sql = "SELECT count(*), count(e.vectors) FROM memory m LEFT JOIN embedding e \
-             ON e.embedder = ?1 AND e.row = m.row AND e.text_version = m.text_version WHERE m.status IN ('active', 'stale')";
-        Ok(self.connection.query_row(sql, [embedder], |row| Ok((row.get(0)?, row.get(1)?)))?)
+             ON e.embedder = ?1 AND e.row = m.row AND e.text_version = m.text_version WHERE m.status IN ('active', 'stale') \
+             AND (m.expires_at IS NULL OR m.expires_at > ?2)";
+        Ok(self.connection.query_row(sql, params![embedder, now.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
 
-    /// How many texts this embedder failed on, and why: the most frequent reasons, each with its count.
+    /// How many texts in use at `now` this embedder failed on, and why: the most frequent reasons, each with its count.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn embedding_problems(&self, embedder: i64) -> Result<(i64, Vec<(String, i64)>), StoreError> {
+    pub fn embedding_problems(&self, embedder: i64, now: Timestamp) -> Result<(i64, Vec<(String, i64)>), StoreError> {
         /// More reasons than a person would read.
         const REASONS_MAX: usize = 16;
         let sql = "SELECT e.problem, count(*) FROM embedding e JOIN memory m ON m.row = e.row AND m.text_version = e.text_version \
-             WHERE e.embedder = ?1 AND e.problem IS NOT NULL AND m.status IN ('active', 'stale') GROUP BY e.problem ORDER BY 2 DESC, 1";
+             WHERE e.embedder = ?1 AND e.problem IS NOT NULL AND m.status IN ('active', 'stale') \
+             AND (m.expires_at IS NULL OR m.expires_at > ?2) GROUP BY e.problem ORDER BY 2 DESC, 1";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let reasons = statement.query_map([embedder], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let reasons = statement.query_map(params![embedder, now.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut reasons: Vec<(String, i64)> = reasons.collect::<Result<_, _>>()?;
         let failed = reasons.iter().map(|(_, count)| count).sum();
         reasons.truncate(REASONS_MAX);

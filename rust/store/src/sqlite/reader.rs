@@ -39,6 +39,8 @@ pub struct Totals {
     pub retired: i64,
     /// Memories in use without a vector.
     pub unembedded: i64,
+    /// Memories that were in use until they expired.
+    pub expired: i64,
     /// Earlier states.
     pub revisions: i64,
 }
@@ -309,15 +311,24 @@ impl<'a> Reader<'a> {
         self.many(context, &format!("SELECT {MEMORY} FROM memory WHERE context = ?1 ORDER BY row"), [context.number])
     }
 
-    /// Up to `limit` rows of a context, after row `after`, whose last change was to forget them.
+    /// Up to `limit` rows of a context, after row `after`, that nothing brings up any more: their last change was to forget
+    /// them, or they have expired at `now`.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn forgotten(&self, context: &Context, after: i64, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub fn forgotten_or_expired(
+        &self,
+        context: &Context,
+        after: i64,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<Memory>, StoreError> {
         let sql = format!(
-            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND row > ?2 AND status = 'retired' AND last_action = ?3 ORDER BY row LIMIT ?4"
+            "SELECT {MEMORY} FROM memory WHERE context = ?1 AND row > ?2 \
+             AND (status = 'retired' AND last_action = ?3 OR expires_at <= ?4) ORDER BY row LIMIT ?5"
         );
-        self.many(context, &sql, params![context.number, after, Action::Forget.as_str(), limit as i64])
+        let forget = Action::Forget.as_str();
+        self.many(context, &sql, params![context.number, after, forget, now.to_string(), limit as i64])
     }
 
     /// Every row of a context in the state that it had at `at`.
@@ -381,11 +392,18 @@ impl<'a> Reader<'a> {
         let number = context.map(|context| context.number);
         // Instants are written in one width, so that their texts compare as they do.
         let memories = "SELECT count(*) FILTER (WHERE in_use), count(*) FILTER (WHERE status = 'retired'), \
-             count(*) FILTER (WHERE in_use AND embedded = 0) \
+             count(*) FILTER (WHERE in_use AND embedded = 0), \
+             count(*) FILTER (WHERE status <> 'retired' AND expires_at <= ?2) \
              FROM (SELECT *, status IN ('active', 'stale') AND (expires_at IS NULL OR expires_at > ?2) AS in_use \
                    FROM memory WHERE ?1 IS NULL OR context = ?1)";
         let totals = self.connection.query_row(memories, params![number, now.to_string()], |row| {
-            Ok(Totals { memories: row.get(0)?, retired: row.get(1)?, unembedded: row.get(2)?, revisions: 0 })
+            Ok(Totals {
+                memories: row.get(0)?,
+                retired: row.get(1)?,
+                unembedded: row.get(2)?,
+                expired: row.get(3)?,
+                revisions: 0,
+            })
         })?;
         let revisions = "SELECT count(*) FROM revision WHERE ?1 IS NULL OR context = ?1";
         Ok(Totals { revisions: self.connection.query_row(revisions, [number], |row| row.get(0))?, ..totals })
