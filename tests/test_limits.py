@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 LIMITS = _core.limits()
 
 
+def _paths(size: int) -> dict[str, object]:
+    """Metadata whose paths have so many bytes together: a long name above a list, and the rest."""
+    name = "n" * 1024
+    rest = {"r" * (size % len(name)): 0} if size % len(name) else {}
+    return {name: [0] * (size // len(name) - 1), **rest}
+
+
 def _nested(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
@@ -54,6 +61,7 @@ AT: dict[str, tuple[str, Callable[[int], Callable[[Engine], Any]]]] = {
     "tag_bytes": ("tags", lambda size: _draft(tags=["t" * size])),
     "tags": ("tags", lambda size: _draft(tags=[f"t{number}" for number in range(size)])),
     "metadata_bytes": ("metadata", lambda size: _draft(metadata={"x": "y" * (size - len('{"x":""}'))})),
+    "metadata_paths_bytes": ("metadata", lambda size: _draft(metadata=_paths(size))),
     "metadata_depth": ("metadata.x", lambda size: _draft(metadata={"x": _nested(size - 1)})),
     "proof_bytes": ("proof", lambda size: _draft(proof="p" * size)),
     "query_bytes": ("query", lambda size: _recall(query="q" * size, legs=["text"])),

@@ -29,6 +29,7 @@ REASONS = {
     "tags": "tags on one memory",
     "metadata_bytes": "`metadata`, as JSON",
     "metadata_depth": "nesting of `metadata`",
+    "metadata_paths_bytes": "all paths in `metadata` together, each as long as a filter would write it",
     "sources": "ids in `derived_from`",
     "proof_bytes": "`proof`",
     "query_bytes": "a query; any stored text can be asked for whole",

@@ -18,6 +18,9 @@ pub const TAGS_MAX: usize = 64;
 pub const METADATA_BYTES_MAX: usize = 64 << 10;
 /// Deepest nesting of metadata: recursion over it stays far from the end of any thread's stack.
 pub const METADATA_DEPTH_MAX: usize = 32;
+/// Bytes of all paths in the metadata of one memory, each as long as it is written in a filter: a long name above many
+/// values is in the path of each of them.
+pub const METADATA_PATHS_BYTES_MAX: usize = 1 << 20;
 /// Most sources that one memory may name in `derived_from`.
 pub const SOURCES_MAX: usize = 256;
 /// Longest free-text `proof`, in bytes.
@@ -59,6 +62,7 @@ pub const ALL: &[(&str, usize)] = &[
     ("tags", TAGS_MAX),
     ("metadata_bytes", METADATA_BYTES_MAX),
     ("metadata_depth", METADATA_DEPTH_MAX),
+    ("metadata_paths_bytes", METADATA_PATHS_BYTES_MAX),
     ("sources", SOURCES_MAX),
     ("proof_bytes", PROOF_BYTES_MAX),
     ("query_bytes", QUERY_BYTES_MAX),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::Invalid;
-use crate::limits::{METADATA_BYTES_MAX, METADATA_DEPTH_MAX};
+use crate::limits::{METADATA_BYTES_MAX, METADATA_DEPTH_MAX, METADATA_PATHS_BYTES_MAX};
 
 /// A checked JSON object, kept as its text: most reads never look inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +24,15 @@ impl Metadata {
     /// # Errors
     /// Names the path of the first value at fault.
     pub fn new(field: &str, object: &Map<String, Value>) -> Result<Self, Invalid> {
-        // First: a path is made for each value, and a long name above a long list is in all of theirs.
+        // First, and the paths before any is made.
         let text = serde_json::to_string(object)
             .map_err(|error| Invalid::value(field, error.to_string(), "an object", "Give JSON-like values"))?;
         if text.len() > METADATA_BYTES_MAX {
             return Err(Invalid::over_limit(field, text.len(), METADATA_BYTES_MAX, "bytes as JSON"));
+        }
+        let paths = object.iter().map(|(name, value)| paths_bytes(name.len(), value, 1)).sum();
+        if paths > METADATA_PATHS_BYTES_MAX {
+            return Err(Invalid::over_limit(field, paths, METADATA_PATHS_BYTES_MAX, "bytes of paths"));
         }
         for (name, value) in object {
             let path = format!("{field}.{name}");
@@ -80,6 +84,20 @@ impl Metadata {
         }
         out
     }
+}
+
+/// How long the paths of a value and of all in it are together, when its own has `path` bytes. What lies too deep has none:
+/// it is refused.
+fn paths_bytes(path: usize, value: &Value, depth: usize) -> usize {
+    let inside = match value {
+        _ if depth > METADATA_DEPTH_MAX => 0,
+        Value::Array(items) => items.iter().map(|item| paths_bytes(path, item, depth + 1)).sum(),
+        Value::Object(object) => {
+            object.iter().map(|(name, item)| paths_bytes(path + 1 + name.len(), item, depth + 1)).sum()
+        }
+        _ => 0,
+    };
+    path + inside
 }
 
 fn check(path: &str, value: &Value, depth: usize) -> Result<(), Invalid> {
