@@ -282,3 +282,18 @@ def test_database_of_a_store_is_no_backup(engine: Engine, store_path: Path, tmp_
     with pytest.raises(errors.NotAStore, match="is no file"):
         memkura.restore(store_path, tmp_path / "again")
     assert engine.recall("ann", "tea")
+
+
+def test_link_that_leads_nowhere_is_in_the_way(engine: Engine, tmp_path: Path) -> None:
+    """What stands at the destination is not replaced, whatever it is, and a name that cannot be is refused by name."""
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "one").symlink_to(tmp_path / "other")
+    (tmp_path / "other").symlink_to(tmp_path / "one")
+    for name in ("one", "n" * 300):
+        for write in (engine.backup, engine.export):
+            with pytest.raises(errors.MemkuraError, match=name[:3]):
+                write(tmp_path / name)
+    with pytest.raises(errors.StoreError, match="is there already"):
+        engine.backup(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert not (tmp_path / "nowhere").exists()

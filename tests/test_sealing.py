@@ -11,6 +11,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -351,6 +352,23 @@ def test_link_in_a_store_leads_nowhere(store_path: Path, tmp_path: Path, link: s
         assert engine.recall("c", "row 4711", k=1)[0].summary == "row 4711"
     left = {str(path.relative_to(victim)): path.is_file() and path.read_text() for path in victim.rglob("*")}
     assert left == {"file": "precious", "1": False, "1/work": False, "1/work/file": "precious"}
+
+
+def test_texts_that_are_gone_give_their_memory_back(store_path: Path) -> None:
+    """One memory that is written again and again with much text does not grow the index by all that it has said."""
+    words = 40_000
+    with memkura.open(store_path, embedder=None) as engine:
+        one = engine.remember("c", "notes")
+        for turn in range(30):
+            content = " ".join(f"{number:x}{'zkqw'[turn % 4]}" for number in range(turn * words, (turn + 1) * words))
+            engine.update_memory("c", one, content=content)
+            engine.recall("c", "notes")
+        deadline = time.monotonic() + 60
+        while engine.stats().more["fresh_texts"] > 20 and time.monotonic() < deadline:
+            engine.recall("c", "notes")
+            time.sleep(0.05)
+        assert engine.stats().more["fresh_texts"] <= 20
+        assert engine.doctor().drift == 0
 
 
 def test_log_of_changes_is_bounded(store_path: Path) -> None:

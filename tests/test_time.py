@@ -141,6 +141,19 @@ def test_compacting_removes_what_has_expired(
     assert engine.doctor().is_sound
 
 
+def test_key_of_an_expired_memory_is_free(store_path: Path, clock: FrozenClock) -> None:
+    """I10: what takes it is another memory, which has none of the old one's text in its history."""
+    with memkura.open(store_path, embedder=None, clock=clock) as engine:
+        old = engine.remember("c", "kanpo4711 is the code", key="code", expires_at=clock() + timedelta(hours=1))
+        clock.advance(timedelta(hours=2))
+        new = engine.remember("c", "there is no code", key="code")
+        assert (new.created, new == old) == (True, False)
+        assert [state["summary"] for state in engine.history("c", new)] == ["there is no code"]
+        engine.compact()
+        assert engine.get("c", new).summary == "there is no code"
+    assert files_with(store_path, b"kanpo4711") == []
+
+
 def test_expired_text_goes_to_no_embedder(store_path: Path, clock: FrozenClock) -> None:
     """Neither to fill in what waits for a vector, nor to embed all anew; and both count the same."""
     shown: list[str] = []

@@ -196,6 +196,20 @@ def test_what_came_back_once_does_not_come_back_twice(engine: Engine, tmp_path: 
         )
 
 
+def test_purged_id_cannot_be_claimed_in_another_context(engine: Engine, tmp_path: Path) -> None:
+    """Purged there a second time, the mark that it was purged here would be lost."""
+    engine.remember("ben", "coffee")
+    purged = engine.remember("ann", "tea")
+    engine.export(tmp_path / "old.jsonl", context_id="ann")
+    engine.forget("ann", purged, purge=True)
+    text = (tmp_path / "old.jsonl").read_text(encoding="utf-8").replace('"ann"', '"ben"')
+    (tmp_path / "other.jsonl").write_text(text, encoding="utf-8")
+    for again in (False, True):
+        with pytest.raises(errors.InvalidInput, match="another context"):
+            engine.import_file(tmp_path / "other.jsonl", as_own=True, again=again)
+    assert engine.import_file(tmp_path / "old.jsonl", as_own=True).purged == (purged,)
+
+
 @EVERY_FORMAT
 def test_text_purged_as_a_strangers_does_not_come_back_as_ones_own(
     engine: Engine, other: Engine, tmp_path: Path, form: str
@@ -524,6 +538,7 @@ def test_what_is_wrong_with_a_line_is_said_as_it_is(engine: Engine, tmp_path: Pa
     """Quotes of a word processor are no JSON, another encoding is no UTF-8, and the one is not called the other."""
     for given, said in (
         ("{“text”: “tea”}".encode(), "is not JSON"),
+        (r'{"text": "th\é"}'.encode(), "is not JSON"),
         ('{"text": "thé"}'.encode("latin-1"), "is not UTF-8"),
         ('{"text": "tea"}'.encode("utf-16"), "is UTF-16"),
         ('{"text": "tea"}'.encode("utf-16-le"), "is UTF-16"),

@@ -56,8 +56,13 @@ def path(value: object, field: str = "path") -> str:
 
 def outside_stores(named: str, field: str) -> str:
     """`named` with its links followed, for a file to be written that is none of a store's."""
-    real = Path(named).resolve()
-    if any((folder / _RECORD).exists() for folder in real.parents):
+    try:
+        real = Path(named).resolve()
+        is_inside = any((folder / _RECORD).exists() for folder in real.parents)
+    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
+        why = getattr(error, "strerror", None) or str(error)
+        raise _refused(f"cannot be written: {why}", field, named, "Name a file in a folder that is there") from None
+    if is_inside:
         raise _refused("lies in a store", field, named, "Name a file of its own, outside of every store's folder")
     return str(real)
 

@@ -348,7 +348,7 @@ class Engine:
             proof: what shows it to be true.
             session: the sequence it belongs to.
             event_time: when it happened.
-            expires_at: when it stops being returned.
+            expires_at: when it stops being returned; an instant that has passed ends it now.
             decay_rate: freshness lost in a day.
             trigger: when it is due.
             embedding: the vector of the new text, if you have it.
@@ -709,8 +709,8 @@ class Engine:
         """Writes the whole store, as it is at this moment, into one new file, while others go on writing.
 
         The file is for its owner alone (0600), and there when it is complete and durable. :func:`memkura.restore` makes
-        a store of it. A process that is killed meanwhile leaves a file of the same name with ``.incomplete`` at the
-        end, which may be deleted.
+        a store of it. A process that is killed meanwhile leaves a file whose name begins like it and ends in
+        ``.incomplete``, which may be deleted.
 
         Args:
             destination: where nothing is yet, outside of every store's folder.
@@ -738,7 +738,7 @@ class Engine:
         A row has every field of its memory, with where it came from and how far it is trusted. Memories that others
         replaced are there too; what was forgotten or has expired is not. The file is for its owner alone (0600), and
         there when it is complete; vectors are made again where it is imported. A process that is killed meanwhile
-        leaves a file of the same name with ``.incomplete`` at the end, which may be deleted.
+        leaves a file whose name begins like it and ends in ``.incomplete``, which may be deleted.
 
         Args:
             path: the file, which is replaced, outside of every store's folder; or a binary stream, which is written to

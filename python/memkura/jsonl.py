@@ -76,6 +76,8 @@ def _plain(line: bytes, where: str) -> str:
     text, broken = _core().plain_json(line, bounds())
     if broken == "utf8":
         raise InvalidInput("is not UTF-8", field=where, advice="Save the file as UTF-8")
+    if broken == "json":
+        raise InvalidInput("is not JSON: a backslash escapes what has no escape", field=where)
     if text is None:
         raise out_of_bounds(str(broken), "objects and lists", where)
     return text

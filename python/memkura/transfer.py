@@ -155,10 +155,13 @@ def _line(row: Mapping[str, Any]) -> bytes:
 
 def _replaceable(path: Path) -> Path:
     """`path`, through links. A device or a pipe is not replaced by a file, and neither is a file of a store."""
-    if path.exists() and not path.is_file():
+    real = Path(arguments.outside_stores(str(path), "path"))
+    with _typed(f"writing {path}", "Name a file in a folder that is there"):
+        is_taken = real.exists() and not real.is_file()
+    if is_taken:
         advice = "Name a file of its own; to write elsewhere give a stream"
         raise InvalidInput("is no file", field="path", value=str(path), advice=advice)
-    return Path(arguments.outside_stores(str(path), "path"))
+    return real
 
 
 @contextlib.contextmanager

@@ -136,7 +136,7 @@ def forget(
         options.known(engine, context_id)
         if memory_id is None and not yes:
             count = engine.count(context_id, filters=wanted)
-            _ask(f"Forget {count:,} memories")
+            _ask(f"Forget {count:,} memories, and what matches of those that have expired or were replaced")
         gone = engine.forget(context_id, memory_id, filters=wanted, everything=everything, purge=purge)
         if purge:
             engine.compact()

@@ -6,7 +6,7 @@ use memkura_model::{Action, Context, Door, Filter, Invalid, InvalidKind, Memory,
 use memkura_store::{Reserved, StoreError, Writer};
 
 use crate::open::read;
-use crate::remember::key_taken;
+use crate::remember::{key_taken, retired};
 use crate::{Engine, EngineError};
 
 /// What to forget. There is no default: a removal is never wider than asked.
@@ -55,15 +55,7 @@ impl Engine {
                 if purge {
                     writer.purge(memory, door, now)?;
                 } else {
-                    let retired = Memory {
-                        status: Status::Retired,
-                        // Forgotten now, whatever it was before: nothing brings it up any more.
-                        superseded_by: None,
-                        version: memory.version + 1,
-                        updated_at: now.max(memory.updated_at),
-                        ..memory.clone()
-                    };
-                    writer.replace(&retired, Action::Forget, door)?;
+                    writer.replace(&retired(memory, now), Action::Forget, door)?;
                 }
             }
             Ok::<_, EngineError>(chosen.iter().map(|memory| memory.memory_id).collect())

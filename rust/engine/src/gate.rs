@@ -82,7 +82,8 @@ impl Gate {
             if state & CLOSED != 0 {
                 return Err(EngineError::Closed);
             }
-            if state & SUSPENSIONS != 0 {
+            // Whoever suspends waits for this thread, if it is inside already.
+            if state & SUSPENSIONS != 0 && !self.is_called_out() {
                 std::thread::sleep(LOOK_EVERY);
             } else if self.state.compare_exchange_weak(state, state + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return Ok(Inside(self));

@@ -139,14 +139,20 @@ impl Engine {
             Some(key) => writer.by_key(&context, draft.scope.as_deref().unwrap_or(DEFAULT_SCOPE), &fold(key))?,
             None => None,
         };
+        if let Some(over) = old.as_ref().filter(|old| old.trust_tier > tier) {
+            return Err(key_taken("key", over));
+        }
+        // What has expired is gone: its key is free, and its text does not live on as the history of another memory.
+        let is_over = |old: &Memory| old.expires_at.is_some_and(|end| end <= now);
+        if let Some(over) = old.as_ref().filter(|old| is_over(old)) {
+            writer.replace(&retired(over, now), Action::Forget, door)?;
+        }
+        let old = old.filter(|old| !is_over(old));
         let mut memory = self.drafted(draft, &context, door, now);
         memory.trust_tier = tier;
         match &old {
             None => memory.row = writer.insert(&memory, door)?,
             Some(old) => {
-                if old.trust_tier > tier {
-                    return Err(key_taken("key", old));
-                }
                 memory = over(old, memory);
                 writer.replace(&memory, Action::Update, door)?;
             }
@@ -423,12 +429,18 @@ fn supersede(
     if old.trust_tier > tier {
         return Err(key_taken("supersedes", &old));
     }
-    let retired = Memory {
-        status: Status::Retired,
-        superseded_by: Some(by.memory_id),
-        version: old.version + 1,
-        updated_at: now.max(old.updated_at),
-        ..old
-    };
+    let retired = Memory { superseded_by: Some(by.memory_id), ..retired(&old, now) };
     Ok(writer.replace(&retired, Action::Supersede, door)?)
+}
+
+/// A memory taken out of use.
+pub(crate) fn retired(memory: &Memory, now: Timestamp) -> Memory {
+    Memory {
+        status: Status::Retired,
+        // Whatever took its place before: nothing brings it up any more.
+        superseded_by: None,
+        version: memory.version + 1,
+        updated_at: now.max(memory.updated_at),
+        ..memory.clone()
+    }
 }

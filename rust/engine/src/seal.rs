@@ -23,6 +23,8 @@ use crate::{Engine, EngineError};
 const SEAL_FRESH_MIN: u64 = 4_096;
 /// So many changes beside what is sealed are sealed with it: rewriting then costs a constant factor in all.
 const SEAL_FRESH_SHARE: u64 = 4;
+/// Terms of texts that are gone from which sealing pays: they take some twenty bytes each.
+const WASTED_MIN: u64 = 1 << 20;
 /// Changes that compacting leaves in the log: a process that has fallen further behind builds its indexes again.
 pub(crate) const CHANGES_KEPT: i64 = 10_000;
 /// Changes when the layout of the folder does.
@@ -258,10 +260,12 @@ impl Drop for Done<'_> {
 #[derive(Debug)]
 struct SealLock(#[expect(dead_code, reason = "it is there to be dropped")] Option<File>);
 
-/// Whether so much has changed that sealing pays.
+/// Whether so much has changed that sealing pays, or texts that are gone take so much memory.
 fn is_due(partition: &Partition) -> bool {
     let (edits, sealed) = partition.unsealed();
-    edits >= SEAL_FRESH_MIN && edits * SEAL_FRESH_SHARE >= sealed as u64
+    let (wasted, kept) = partition.wasted();
+    (edits >= SEAL_FRESH_MIN && edits * SEAL_FRESH_SHARE >= sealed as u64)
+        || (wasted as u64 >= WASTED_MIN && wasted as u64 * SEAL_FRESH_SHARE >= kept as u64)
 }
 
 /// What `CURRENT` says: the name of the sealed index in use, and the checksum of its manifest.

@@ -48,6 +48,16 @@ impl<T: Pod> Numbers<T> {
     }
 }
 
+impl<T> Numbers<T> {
+    /// Bytes of memory that they take, which those of a mapped file do not.
+    pub fn footprint(&self) -> usize {
+        match self {
+            Self::Owned(numbers) => size_of_val(numbers.as_slice()),
+            Self::Mapped { .. } => 0,
+        }
+    }
+}
+
 impl<T: Pod> Deref for Numbers<T> {
     type Target = [T];
 

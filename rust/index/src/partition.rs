@@ -253,6 +253,12 @@ impl Partition {
         self.sealed_edits == Some(self.edits)
     }
 
+    /// How many terms of texts that are gone take memory until the partition is sealed, and how many the sealed part holds.
+    #[must_use]
+    pub fn wasted(&self) -> (usize, usize) {
+        self.text.wasted()
+    }
+
     /// How often the partition was changed since it was sealed, and how many texts the sealed part holds.
     #[must_use]
     pub fn unsealed(&self) -> (u64, usize) {

@@ -371,7 +371,11 @@ proptest! {
             search_filtered(&partition, "coffee", &[1], Fusion::Rrf, &filter);
             partition.remove(3);
             let _ = partition.put(&memory(40, 1, &[2], Some(1), Status::Active), Some(&vector(&[2])));
-            let _ = partition.snapshot().map(|snapshot| snapshot.write(None));
+            search(&partition, "coffee the getUserById 港の灯台", &[1], Fusion::Score);
+            if let Ok(written) = partition.snapshot().and_then(|snapshot| snapshot.write(None)) {
+                partition.take_sealed(written);
+                search(&partition, "coffee the 港の灯台", &[1], Fusion::Score);
+            }
         } else {
             prop_assert!(matches!(opened, Err(IndexError::Sealed(_) | IndexError::Vector(_))));
         }

@@ -8,6 +8,7 @@ use pyo3::types::PyString;
 type Bounds = (usize, usize, usize, usize, usize);
 
 const NOT_UTF8: &str = "utf8";
+const NOT_JSON: &str = "json";
 const OVER_BYTES: &str = "bytes";
 
 /// What was met so far.
@@ -89,7 +90,7 @@ fn see_json(line: &[u8], most: Bounds) -> Result<(), &'static str> {
         at += 1;
         match byte {
             b'"' => {
-                let (end, bytes) = json_text(line, at);
+                let (end, bytes) = json_text(line, at)?;
                 shape.text(bytes)?;
                 at = end;
             }
@@ -107,12 +108,14 @@ fn see_json(line: &[u8], most: Bounds) -> Result<(), &'static str> {
 }
 
 /// Where the text that begins at `at` ends, and how many bytes of UTF-8 it stands for.
-fn json_text(line: &[u8], mut at: usize) -> (usize, usize) {
+fn json_text(line: &[u8], mut at: usize) -> Result<(usize, usize), &'static str> {
     let mut bytes = 0;
     while let Some(byte) = line.get(at) {
         at += 1;
         match byte {
             b'"' => break,
+            // No escape of JSON's: escaped once more, it would become one.
+            b'\\' if line.get(at).is_some_and(|next| !next.is_ascii()) => return Err(NOT_JSON),
             b'\\' => {
                 let unit = unit_escaped(&line[at..]);
                 at += if unit.is_some() { 5 } else { 1 };
@@ -126,7 +129,7 @@ fn json_text(line: &[u8], mut at: usize) -> (usize, usize) {
             _ => bytes += 1,
         }
     }
-    (at, bytes)
+    Ok((at, bytes))
 }
 
 /// The unit of UTF-16 in what follows a backslash, if it is one.

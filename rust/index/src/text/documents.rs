@@ -79,9 +79,9 @@ impl Documents {
         self.lengths.len() as u32 - 1
     }
 
-    /// About how many bytes of memory they take, if they are not mapped.
+    /// About how many bytes of memory they take, mapped files left out.
     pub fn footprint(&self) -> usize {
-        size_of_val(&*self.starts) + 6 * self.terms.len() + size_of_val(&*self.lengths)
+        self.starts.footprint() + self.terms.footprint() + self.counts.footprint() + self.lengths.footprint()
     }
 
     /// Whether parts out of a file fit each other.

@@ -7,6 +7,7 @@ use roaring::RoaringBitmap;
 use super::asked::AskedTerm;
 use super::documents::Document;
 use super::fresh::Fresh;
+use super::postings::Posting;
 use super::sealed::{Sealed, ToSeal};
 use super::vocabulary::Vocabulary;
 
@@ -32,6 +33,8 @@ pub struct TextIndex {
     /// The live document of each memory.
     current: Vec<u32>,
     live: usize,
+    /// Terms of fresh documents that are dead.
+    wasted: usize,
 }
 
 /// A text as it was analysed: its terms with their numbers of occurrences, in the order of terms, and its length.
@@ -53,6 +56,7 @@ impl TextIndex {
             live: sealed.len(),
             sealed: Arc::new(sealed),
             fresh: Fresh::default(),
+            wasted: 0,
         }
     }
 
@@ -68,6 +72,7 @@ impl TextIndex {
             live: 0,
             sealed,
             fresh: Fresh::default(),
+            wasted: 0,
         };
         for ordinal in 0..self.current.len() as u32 {
             let Some(document) = self.document(ordinal) else { continue };
@@ -102,15 +107,25 @@ impl TextIndex {
         self.live -= 1;
         match self.place(document) {
             (SEALED, at) => uncount(&mut self.frequencies[SEALED], self.sealed.documents.get(at)),
-            (_, at) => uncount(&mut self.frequencies[FRESH], self.fresh.documents.get(at)),
+            (_, at) => {
+                let dead = self.fresh.documents.get(at);
+                self.wasted += dead.terms.len();
+                uncount(&mut self.frequencies[FRESH], dead);
+            }
         }
+    }
+
+    /// How many terms of dead documents the fresh part holds, and how many of all documents the sealed one does.
+    #[must_use]
+    pub fn wasted(&self) -> (usize, usize) {
+        (self.wasted, self.sealed.documents.terms.len())
     }
 
     /// About how many bytes of memory it takes, mapped files left out.
     #[must_use]
     pub fn footprint(&self) -> usize {
         let numbers = self.frequencies.iter().map(Vec::len).sum::<usize>() + self.owners.len() + self.current.len();
-        self.fresh.footprint() + 4 * numbers
+        self.sealed.footprint() + self.fresh.footprint() + 4 * numbers
     }
 
     /// Documents in the fresh part, and in the sealed one, dead ones included.
@@ -142,7 +157,6 @@ impl TextIndex {
 
     /// The memory that a live document belongs to.
     pub(super) fn owner(&self, document: u32) -> Option<u32> {
-        // The postings of a sealed part that a stranger made may name documents that it does not have.
         let ordinal = *self.owners.get(document as usize)?;
         (self.current.get(ordinal as usize) == Some(&document)).then_some(ordinal)
     }
@@ -155,9 +169,22 @@ impl TextIndex {
 
     /// The documents that have a term of a query.
     pub(super) fn documents_of(&self, term: &AskedTerm<'_>) -> impl Iterator<Item = u32> {
-        let [sealed, fresh] = term.lists.map(|list| list.postings.iter().map(|posting| posting.document));
-        let base = self.sealed.len() as u32;
-        sealed.chain(fresh.filter_map(move |document| document.checked_add(base)))
+        let lists = [SEALED, FRESH].into_iter().zip(term.lists);
+        lists.flat_map(|(part, list)| self.postings_of(part, list.postings).map(|(document, _)| document))
+    }
+
+    /// The documents of postings of one part, with what these give them.
+    pub(super) fn postings_of(&self, part: usize, postings: &[Posting]) -> impl Iterator<Item = (u32, f32)> {
+        let (base, documents) = self.span(part);
+        let postings = postings.iter().filter(move |posting| posting.document < documents);
+        postings.map(move |posting| (base + posting.document, posting.saturation))
+    }
+
+    /// The number of the first document of a part, and how many it has. The postings of a part that a stranger made may name
+    /// documents that it does not have.
+    pub(super) fn span(&self, part: usize) -> (u32, u32) {
+        let sealed = self.sealed.len() as u32;
+        if part == SEALED { (0, sealed) } else { (sealed, self.fresh.documents.len() as u32) }
     }
 
     /// A document, with the vocabulary of its part.

@@ -66,15 +66,13 @@ impl<'a> Spread<'a> {
     /// The memories that have term number `at`, each with the term's density there.
     fn matches(&mut self, asked: &Asked<'_>, at: usize) -> &[(u32, f32)] {
         self.matches.clear();
-        let mut base = 0;
         for (part, list) in asked.terms[at].lists.iter().enumerate() {
-            for posting in list.postings {
-                let owner = posting.document.checked_add(base).and_then(|document| self.index.owner(document));
+            for (document, saturation) in self.index.postings_of(part, list.postings) {
+                let owner = self.index.owner(document);
                 if let Some(ordinal) = owner.filter(|ordinal| self.mask.contains(*ordinal)) {
-                    self.matches.push((ordinal, density_of(posting.saturation)));
+                    self.matches.push((ordinal, density_of(saturation)));
                 }
             }
-            base += if part == 0 { self.index.sealed.len() as u32 } else { 0 };
         }
         self.over_neighbours();
         &self.matches

@@ -70,6 +70,11 @@ impl Postings {
         TermPostings { postings: &self.all[starts[at] as usize..starts[at + 1] as usize], peak: self.peaks[at] }
     }
 
+    /// About how many bytes of memory they take, mapped files left out.
+    pub fn footprint(&self) -> usize {
+        self.starts.footprint() + self.all.footprint() + self.peaks.footprint()
+    }
+
     /// How many postings each term has.
     pub fn counts(&self) -> Vec<u32> {
         self.starts.windows(2).map(|ends| (ends[1] - ends[0]) as u32).collect()

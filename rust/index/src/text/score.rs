@@ -32,7 +32,8 @@ pub fn openness(length: u32) -> f32 {
 /// The most that a term can add to a score: its weight and rarity among `documents`, of which `frequency` have it.
 pub fn worth(weight: f32, documents: usize, frequency: usize) -> f32 {
     let (documents, frequency) = (documents as f32, frequency as f32);
-    let idf = (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln();
+    // A word that every text has keeps a little worth, however many there are.
+    let idf = ((documents - frequency + 0.5) / (frequency + 0.5)).ln_1p();
     weight * idf.powf(RARITY_EXPONENT)
 }
 

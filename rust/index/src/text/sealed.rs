@@ -26,6 +26,11 @@ impl Sealed {
         self.documents.len()
     }
 
+    /// About how many bytes of memory it takes, mapped files left out.
+    pub fn footprint(&self) -> usize {
+        self.vocabulary.footprint() + self.documents.footprint() + self.postings.footprint()
+    }
+
     /// The documents that have a term.
     pub fn postings(&self, term: u32) -> TermPostings<'_> {
         self.postings.get(term)

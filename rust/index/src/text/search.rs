@@ -11,15 +11,16 @@ use super::asked::Asked;
 use super::index::TextIndex;
 use super::neighbours;
 use super::postings::Posting;
-use super::score::TermShare;
+use super::score::{QUERY_TERMS_MAX, TermShare};
 use crate::bits::Bits;
 use crate::sessions::Sessions;
 use crate::tokens::QueryTerm;
 
 /// Documents whose scores are added up together: these fit the first-level cache.
 const WINDOW: usize = 4_096;
-/// Sums of the same numbers in other orders differ by less than this share.
-const ROUNDING: f32 = 1e-4;
+/// Sums of the same numbers in other orders differ by less than this share: each addition errs by half an epsilon, and four
+/// sums stand between the floor and a score (two orders of two documents); twice that.
+const ROUNDING: f32 = 4.0 * QUERY_TERMS_MAX as f32 * f32::EPSILON;
 /// What it costs to score one document by itself, in postings read one after another. Measured.
 const DOCUMENT_COST: usize = 48;
 /// Postings from which it pays to score some documents first, for a floor that most others do not reach. Tests are small.
@@ -149,7 +150,7 @@ impl TextIndex {
     }
 
     fn search_part(&self, asked: &Asked<'_>, part: usize, mask: &Bits, top: &mut Top) {
-        let base = if part == 0 { 0 } else { self.sealed.len() as u32 };
+        let (base, documents) = self.span(part);
         let mut lists = Lists::of(asked, part);
         let mut sums = [0.0_f32; WINDOW];
         while let Some((start, rest)) = lists.add_window(&mut sums, top.floor) {
@@ -166,7 +167,7 @@ impl TextIndex {
                     if sum < bar {
                         continue;
                     }
-                    let owner = base.checked_add(document).and_then(|document| self.owner(document));
+                    let owner = (document < documents).then(|| self.owner(base + document)).flatten();
                     let Some(ordinal) = owner.filter(|ordinal| mask.contains(*ordinal)) else { continue };
                     if let Some(score) = lists.complete(document, sum, top.floor) {
                         top.push(ordinal, score);
@@ -271,21 +272,25 @@ fn reach(postings: &[Posting], document: u64) -> usize {
 struct Top {
     depth: usize,
     kept: Vec<(u32, f32)>,
+    /// How many are kept until those that are not among the best are let go of. Many may be equal: then all of them stay,
+    /// and are not looked through again before there are twice as many.
+    room: usize,
     /// No document below this is among the best.
     floor: f32,
 }
 
 impl Top {
     fn new(depth: usize) -> Self {
-        Self { depth, kept: Vec::new(), floor: 0.0 }
+        Self { depth: depth.max(1), kept: Vec::new(), room: depth.max(1).saturating_mul(2), floor: 0.0 }
     }
 
     fn push(&mut self, ordinal: u32, score: f32) {
         self.kept.push((ordinal, score));
-        if self.kept.len() >= self.depth.max(1).saturating_mul(2) {
-            self.kept.select_nth_unstable_by(self.depth.max(1) - 1, |one, other| order(*one, *other));
-            self.floor = self.floor.max(self.kept[self.depth.max(1) - 1].1 * (1.0 - ROUNDING));
+        if self.kept.len() >= self.room {
+            self.kept.select_nth_unstable_by(self.depth - 1, |one, other| order(*one, *other));
+            self.floor = self.floor.max(self.kept[self.depth - 1].1 * (1.0 - ROUNDING));
             self.kept.retain(|(_, score)| *score >= self.floor);
+            self.room = self.kept.len().max(self.depth).saturating_mul(2);
         }
     }
 }
@@ -307,6 +312,8 @@ fn best(mut found: Vec<(u32, f32)>, depth: usize) -> Vec<(u32, f32)> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::index::Analysed;
+    use super::super::score::{saturation, worth};
     use super::*;
     use crate::tokens::analyse_query;
 
@@ -356,10 +363,42 @@ mod tests {
         (index, live)
     }
 
+    /// Every match with its score, the best first, by the formulas alone.
+    fn scored(index: &TextIndex, query: &[QueryTerm], live: &RoaringBitmap, among: &RoaringBitmap) -> Vec<(u32, f32)> {
+        let texts: Vec<_> = live.iter().map(|ordinal| (ordinal, index.analysed(ordinal).unwrap())).collect();
+        let count = |said: &Analysed<'_>, term: &QueryTerm| {
+            said.terms.iter().find(|(known, _)| *known == term.term).map(|(_, count)| *count)
+        };
+        let having = |term: &QueryTerm| texts.iter().filter(|(_, said)| count(said, term).is_some()).count();
+        let worths: Vec<f32> = query.iter().map(|term| worth(term.weight, texts.len(), having(term))).collect();
+        let score = |said: &Analysed<'_>| {
+            let shares = query
+                .iter()
+                .zip(&worths)
+                .map(|(term, worth)| count(said, term).map_or(0.0, |count| worth * saturation(count, said.length)));
+            shares.sum::<f32>()
+        };
+        let admits = |said: &Analysed<'_>| query.iter().any(|term| term.admits && count(said, term).is_some());
+        let found = texts.iter().filter(|(ordinal, said)| among.contains(*ordinal) && admits(said));
+        let mut found: Vec<(u32, f32)> = found.map(|(ordinal, said)| (*ordinal, score(said))).collect();
+        found.sort_unstable_by(|one, other| order(*one, *other));
+        found
+    }
+
+    /// Memories of one kind say the same of themselves: all of them are equal, and none is looked through again and again.
+    #[test]
+    fn many_equal_scores_take_no_longer() {
+        let mut top = Top::new(100);
+        (0..2_000_000).for_each(|ordinal| top.push(ordinal, 1.0));
+        assert_eq!(top.kept.len(), 2_000_000);
+        assert_eq!(best(top.kept, 3), [(0, 1.0), (1, 1.0), (2, 1.0)]);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-        /// What is passed over was not among the best: at every depth the hits are the first of all hits, scores to the bit.
+        /// What is passed over was not among the best: at every depth the hits are the first of all that match, as they are
+        /// scored here one by one from what each text says, scores to the bit.
         #[test]
         fn best_are_those_of_scoring_everything(seed in any::<u64>(), every in prop::sample::select(vec![1, 2, 9, 500])) {
             let (index, live) = grown(seed, 9_000);
@@ -369,10 +408,10 @@ mod tests {
             let mut chance = Chance(seed ^ 1);
             for words in [1, 2, 5, 12] {
                 let query = analyse_query(&chance.text(words));
-                let all = index.search(query.clone(), among, None, usize::MAX);
-                for depth in [1, 10, 100] {
+                let all = scored(&index, &query, &live, &matching);
+                for depth in [1, 10, 100, usize::MAX] {
                     let found = index.search(query.clone(), among, None, depth);
-                    prop_assert_eq!(&found.best, &all.best[..depth.min(all.best.len())]);
+                    prop_assert_eq!(&found.best, &all[..depth.min(all.len())]);
                     let ordinals: Vec<u32> = found.best.iter().map(|(ordinal, _)| *ordinal).collect();
                     let scores: Vec<f32> = found.best.iter().map(|(_, score)| *score).collect();
                     prop_assert_eq!(found.scores(&ordinals), scores);

@@ -24,22 +24,16 @@ const PLACES_MIN: usize = 16;
 
 impl Default for Vocabulary {
     fn default() -> Self {
-        Self::with_room_for(0)
+        Self {
+            letters: Numbers::default(),
+            ends: Numbers::default(),
+            places: Numbers::Owned(vec![0; PLACES_MIN]),
+            seed: RandomState::new().hash_one(()),
+        }
     }
 }
 
 impl Vocabulary {
-    /// An empty vocabulary that holds so many terms without growing.
-    pub fn with_room_for(terms: usize) -> Self {
-        let places = (2 * terms).next_power_of_two().max(PLACES_MIN);
-        Self {
-            letters: Numbers::default(),
-            ends: Numbers::default(),
-            places: Numbers::Owned(vec![0; places]),
-            seed: RandomState::new().hash_one(()),
-        }
-    }
-
     /// How many terms there are.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -97,9 +91,9 @@ impl Vocabulary {
         }
     }
 
-    /// About how many bytes of memory it takes, if it is not mapped.
+    /// About how many bytes of memory it takes, mapped files left out.
     pub fn footprint(&self) -> usize {
-        self.letters.len() + size_of_val(&*self.ends) + size_of_val(&*self.places)
+        self.letters.footprint() + self.ends.footprint() + self.places.footprint()
     }
 
     /// Whether parts out of a file can be those of a vocabulary.

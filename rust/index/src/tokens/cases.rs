@@ -165,7 +165,8 @@ fn only_words_make_terms() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the bound under test is one of time")]
 fn the_largest_texts_take_linear_time() {
-    // Repetition of one letter, bracket, joint, mark or ever new words stays far below a second.
+    // Repetition of one letter, bracket, joint, mark or ever new words stays far below a second on a quiet machine; what
+    // takes the square of its length takes minutes on any.
     let texts = [
         "a".repeat(1_000_000),
         "aB".repeat(500_000),
@@ -185,7 +186,7 @@ fn the_largest_texts_take_linear_time() {
     for text in &texts {
         let start = std::time::Instant::now();
         let document = analyse_document(text);
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", &text[..8]);
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", &text[..8]);
         assert!(document.terms.iter().all(|(term, _)| term.len() <= super::TERM_BYTES_MAX + 1));
     }
 }

@@ -26,7 +26,7 @@ impl Record {
     /// # Errors
     /// When something is at the destination already, or a file cannot be written.
     pub fn back_up(&self, destination: &Path) -> Result<(), StoreError> {
-        if destination.exists() {
+        if is_taken(destination) {
             return Err(StoreError::InTheWay(destination.display().to_string()));
         }
         let aside = Aside::new(destination)?;
@@ -38,6 +38,11 @@ impl Record {
         })?;
         aside.publish(destination)
     }
+}
+
+/// Whether there is anything at a path, be it a link that leads nowhere.
+fn is_taken(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Copies what was committed before, as one file without a log, into the empty file at `path`.
@@ -151,7 +156,7 @@ impl Aside {
         self.file.take().map_or(Ok(()), |file| file.sync_all()).map_err(failed)?;
         // Unlike a rename, a link replaces nothing that has come there meanwhile; not every file system has links.
         match std::fs::hard_link(&self.path, destination) {
-            Err(_) if destination.exists() => Err(StoreError::InTheWay(destination.display().to_string())),
+            Err(_) if is_taken(destination) => Err(StoreError::InTheWay(destination.display().to_string())),
             Err(_) => std::fs::rename(&self.path, destination).map_err(failed),
             Ok(()) => Ok(()),
         }?;

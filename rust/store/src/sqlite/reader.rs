@@ -294,12 +294,14 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The number of the context, whichever it is, that has the memory with this id.
+    /// The number of the context, whichever it is, that has the memory with this id, or had it until it was purged.
     ///
     /// # Errors
     /// When the record cannot be read.
     pub fn context_of(&self, id: MemoryId) -> Result<Option<i64>, StoreError> {
-        let mut statement = self.connection.prepare_cached("SELECT context FROM memory WHERE memory_id = ?1")?;
+        let sql = "SELECT context FROM memory WHERE memory_id = ?1 \
+             UNION ALL SELECT context FROM purged WHERE memory_id = ?1 LIMIT 1";
+        let mut statement = self.connection.prepare_cached(sql)?;
         Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
     }
 

@@ -54,9 +54,11 @@ fn extend(path: &Path, taken: u64, bytes: u64) -> io::Result<()> {
 /// Gives the room back. What cannot be given back was not there, or is missed by nobody.
 pub fn spend(database: &Path, reserved: Reserved) {
     let path = path(database);
+    // Not through a link: what a stranger's store leads to is none of ours.
+    let is_more = |found: fs::Metadata| found.is_file() && found.len() > FOR_PURGING;
     match reserved {
         Reserved::Purging => drop(fs::remove_file(path)),
-        Reserved::Forgetting if fs::metadata(&path).is_ok_and(|found| found.len() > FOR_PURGING) => {
+        Reserved::Forgetting if fs::symlink_metadata(&path).is_ok_and(is_more) => {
             drop(private_file().open(path).and_then(|file| file.set_len(FOR_PURGING)));
         }
         Reserved::Forgetting => {}
@@ -84,6 +86,15 @@ mod tests {
         assert_eq!(kept(), FOR_PURGING);
         spend(&database, Reserved::Purging);
         assert_eq!(kept(), 0);
+        // Another file that a link leads to is left alone.
+        let other = folder.path().join("other");
+        fs::write(&other, vec![1; BYTES as usize]).expect("a file");
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(&other, path(&database)).expect("a link");
+            [Reserved::Forgetting, Reserved::Purging].into_iter().for_each(|reserved| spend(&database, reserved));
+        }
+        assert_eq!(fs::metadata(&other).map_or(0, |found| found.len()), BYTES);
         // As a kill leaves it.
         fs::write(path(&database), "cut").expect("a file");
         keep(&database);
