@@ -36,7 +36,7 @@ impl QueryCodes {
         let code_max = room.min(i16::MAX as usize) as f32;
         let scale = largest(unit) / code_max;
         let codes: Vec<i16> = unit.iter().map(|&x| step(x, scale, code_max) as i16).collect();
-        let rest = rest_length(unit, scale, codes.iter().map(|&code| f32::from(code)));
+        let rest = rest_length(unit, scale, &codes);
         let rounding = rounding_of_dot(unit.len());
         Self { codes, scale, reach: 1.0 + rest + rounding, floor: rest + rounding }
     }
@@ -66,7 +66,7 @@ pub(super) fn push_codes(unit: &[f32], codes: &mut Vec<i8>) -> RowScale {
     let scale = largest(unit) / code_max;
     let start = codes.len();
     codes.extend(unit.iter().map(|&x| step(x, scale, code_max) as i8));
-    let rest = rest_length(unit, scale, codes[start..].iter().map(|&code| f32::from(code)));
+    let rest = rest_length(unit, scale, &codes[start..]);
     RowScale { scale, rest }
 }
 
@@ -85,16 +85,36 @@ pub(super) fn push_signs(unit: &[f32], centre: &[f32], signs: &mut Vec<u64>) {
 }
 
 fn largest(unit: &[f32]) -> f32 {
-    unit.iter().fold(0.0, |most, x| most.max(x.abs()))
+    // Not `max`: there is no NaN here, whose rules would keep a processor from comparing several at once.
+    let larger = |most: f32, x: &f32| if x.abs() > most { x.abs() } else { most };
+    let (blocks, tail) = unit.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    blocks.iter().for_each(|block| lanes.iter_mut().zip(block).for_each(|(lane, x)| *lane = larger(*lane, x)));
+    lanes.iter().chain(tail).fold(0.0, larger)
 }
 
-/// A sum whose order is fixed (I14), in lanes that a processor can add side by side.
-pub(super) fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
-    let mut lanes = [0.0; 8];
-    for (at, number) in numbers.enumerate() {
-        lanes[at % 8] += number;
-    }
+/// Numbers that are added side by side.
+const LANES: usize = 8;
+
+/// The sum of the squares of `each` place of `unit`. Its order is fixed (I14), in lanes that a processor can add at once.
+fn sum_of_squares<T: Copy>(unit: &[f32], other: &[T], each: impl Fn(f32, T) -> f64) -> f64 {
+    let (blocks, tail) = unit.as_chunks::<LANES>();
+    let (other_blocks, other_tail) = other.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
+    let mut add = |block: &[f32], other: &[T]| {
+        for (lane, (x, y)) in lanes.iter_mut().zip(block.iter().zip(other)) {
+            let number = each(*x, *y);
+            *lane += number * number;
+        }
+    };
+    blocks.iter().zip(other_blocks).for_each(|(block, other)| add(block, other));
+    add(tail, other_tail);
     lanes.iter().sum()
+}
+
+/// The length of a vector.
+pub(super) fn length(vector: &[f32]) -> f64 {
+    sum_of_squares(vector, vector, |x, _| f64::from(x)).sqrt()
 }
 
 /// The nearest whole number of steps. Without the library's rounding, for which most processors that we build for have no
@@ -105,10 +125,9 @@ fn step(x: f32, scale: f32, code_max: f32) -> i32 {
 }
 
 /// Length of `unit - scale × codes`, rounded up.
-fn rest_length(unit: &[f32], scale: f32, codes: impl Iterator<Item = f32>) -> f32 {
-    let square = |x: f64| x * x;
-    let rest = unit.iter().zip(codes).map(|(&x, code)| square(f64::from(x) - f64::from(code) * f64::from(scale)));
-    (sum(rest).sqrt() as f32).next_up()
+fn rest_length<T: Copy + Into<f64>>(unit: &[f32], scale: f32, codes: &[T]) -> f32 {
+    let square = sum_of_squares(unit, codes, |x, code| f64::from(x) - code.into() * f64::from(scale));
+    (square.sqrt() as f32).next_up()
 }
 
 #[cfg(test)]

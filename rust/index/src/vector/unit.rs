@@ -54,7 +54,7 @@ pub fn normalise(vector: &[f32]) -> Result<Vec<f32>, VectorError> {
 pub(super) fn normalise_row(row: usize, vector: &[f32]) -> Result<Vec<f32>, VectorError> {
     check(row, vector)?;
     // In f64 no square of an f32 can overflow or vanish, and the order of summation is fixed (I14).
-    let length = codes::sum(vector.iter().map(|&x| f64::from(x) * f64::from(x))).sqrt();
+    let length = codes::length(vector);
     if (length - 1.0).abs() <= UNIT_TOLERANCE {
         return Ok(vector.to_vec());
     }
