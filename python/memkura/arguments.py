@@ -59,7 +59,7 @@ def outside_stores(named: str, field: str) -> str:
     try:
         real = Path(named).resolve()
         is_inside = any((folder / _RECORD).exists() for folder in real.parents)
-    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links until Python 3.13, and U+0000
         why = getattr(error, "strerror", None) or str(error)
         raise _refused(f"cannot be written: {why}", field, named, "Name a file in a folder that is there") from None
     if is_inside:
