@@ -64,7 +64,7 @@ impl Engine {
         let reason = match at {
             Some(_) => None,
             None if !is_in_use => Some("it is not in use"),
-            None if memory.expires_at.is_some_and(|end| end <= now) => Some("it has expired"),
+            None if memory.has_expired(now) => Some("it has expired"),
             None if !recall.filter.matches(&memory) => Some("a filter excludes it"),
             None if recall.min_similarity.is_some() => Some("its cosine is below min_similarity, or no leg finds it"),
             None => Some(match (query.text.is_some(), query.vector.is_some()) {

@@ -311,10 +311,7 @@ fn nothing(recall: &Recall, prepared: Prepared) -> Recalled {
 }
 
 fn shows(memory: &Memory, recall: &Recall, now: Timestamp) -> bool {
-    memory.is_visible(now)
-        || (recall.include_superseded
-            && memory.superseded_by.is_some()
-            && memory.expires_at.is_none_or(|end| now < end))
+    memory.is_visible(now) || (recall.include_superseded && memory.superseded_by.is_some() && !memory.has_expired(now))
 }
 
 fn terms(partition: &Partition, recall: &Recall, query: &Query<'_>, found: &[Found]) -> Vec<Vec<TermShare>> {

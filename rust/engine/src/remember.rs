@@ -139,15 +139,17 @@ impl Engine {
             Some(key) => writer.by_key(&context, draft.scope.as_deref().unwrap_or(DEFAULT_SCOPE), &fold(key))?,
             None => None,
         };
-        if let Some(over) = old.as_ref().filter(|old| old.trust_tier > tier) {
-            return Err(key_taken("key", over));
+        if let Some(old) = old.as_ref().filter(|old| old.trust_tier > tier) {
+            return Err(key_taken("key", old));
         }
-        // What has expired is gone: its key is free, and its text does not live on as the history of another memory.
-        let is_over = |old: &Memory| old.expires_at.is_some_and(|end| end <= now);
-        if let Some(over) = old.as_ref().filter(|old| is_over(old)) {
-            writer.replace(&retired(over, now), Action::Forget, door)?;
-        }
-        let old = old.filter(|old| !is_over(old));
+        let old = match old {
+            // What has expired is gone: its key is free, and its text does not live on as the history of another memory.
+            Some(old) if old.has_expired(now) => {
+                writer.replace(&retired(&old, now), Action::Forget, door)?;
+                None
+            }
+            old => old,
+        };
         let mut memory = self.drafted(draft, &context, door, now);
         memory.trust_tier = tier;
         match &old {

@@ -147,8 +147,7 @@ impl Engine {
             for context in contexts {
                 let mut outcome = Ok(ControlFlow::Continue(()));
                 reader.present(&context, |state| {
-                    let is_expired = state.memory.expires_at.is_some_and(|end| end <= now);
-                    if is_expired || !filter.matches(&state.memory) {
+                    if state.memory.has_expired(now) || !filter.matches(&state.memory) {
                         return ControlFlow::Continue(());
                     }
                     let states =

@@ -109,7 +109,13 @@ impl Memory {
     /// Whether a read at `now` may show it: in use, not replaced, not expired (I10).
     #[must_use]
     pub fn is_visible(&self, now: Timestamp) -> bool {
-        self.status.is_recallable() && self.expires_at.is_none_or(|end| now < end)
+        self.status.is_recallable() && !self.has_expired(now)
+    }
+
+    /// Whether its time was over before `now`, or is now (I10).
+    #[must_use]
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
     }
 
     /// The instant from which freshness is counted: when it happened or was last written, or was last seen since.

@@ -8,7 +8,7 @@
 use roaring::RoaringBitmap;
 
 use super::asked::Asked;
-use super::index::TextIndex;
+use super::index::{FRESH, SEALED, TextIndex};
 use super::neighbours;
 use super::postings::Posting;
 use super::score::{QUERY_TERMS_MAX, TermShare};
@@ -111,7 +111,7 @@ impl TextIndex {
             if postings >= SEEDED_POSTINGS_MIN {
                 top.floor = self.seeded_floor(&asked, among.mask, depth, &mut shares);
             }
-            for part in 0..2 {
+            for part in [SEALED, FRESH] {
                 self.search_part(&asked, part, among.mask, &mut top);
             }
             for (ordinal, score) in &mut top.kept {
