@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import memkura
+from asking import ids
 from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
@@ -280,6 +281,28 @@ def test_same_numbers_of_another_past_are_not_believed(store_path: Path, tmp_pat
     with memkura.open(store_path, embedder=None) as engine:
         assert [hit.memory_id for hit in engine.recall("c", "giraffe")] == [memory]
         assert not len(engine.recall("c", "zebra"))
+        assert engine.doctor().drift == 0
+
+
+def test_another_past_is_found_out_behind_a_busy_key(store_path: Path, tmp_path: Path) -> None:
+    """An older record is put back, and the newest changes of both pasts are all of one memory, which changed since anyway."""
+    with memkura.open(store_path, embedder=None) as engine:
+        rows = engine.remember_many({"context_id": "c", "summary": f"harbour {at}"} for at in range(200))
+        status = engine.remember("c", "status", key="status")
+    shutil.copy(store_path / "record.sqlite3", tmp_path / "older")
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.update_memory("c", rows[5], summary="zebra")
+        for turn in range(100):
+            engine.update_memory("c", status, summary=f"one past {turn}")
+        engine.recall("c", "harbour")
+        engine.compact()
+    shutil.copy(tmp_path / "older", store_path / "record.sqlite3")
+    with memkura.open(store_path, embedder=None) as engine:
+        for turn in range(103):
+            engine.update_memory("c", status, summary=f"another past {turn}")
+    with memkura.open(store_path, embedder=None) as engine:
+        assert not len(engine.recall("c", "zebra"))
+        assert rows[5] in ids(engine.recall("c", "harbour 5", k=200))
         assert engine.doctor().drift == 0
 
 
