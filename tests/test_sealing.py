@@ -285,7 +285,7 @@ def test_same_numbers_of_another_past_are_not_believed(store_path: Path, tmp_pat
 
 
 def test_another_past_is_found_out_behind_a_busy_key(store_path: Path, tmp_path: Path) -> None:
-    """An older record is put back, and the newest changes of both pasts are all of one memory, which changed since anyway."""
+    """An older record is put back, and the newest changes of both are of one memory, which changed since anyway."""
     with memkura.open(store_path, embedder=None) as engine:
         rows = engine.remember_many({"context_id": "c", "summary": f"harbour {at}"} for at in range(200))
         status = engine.remember("c", "status", key="status")
