@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 import reprlib
@@ -59,9 +60,12 @@ def outside_stores(named: str, field: str) -> str:
     try:
         real = Path(named).resolve()
         is_inside = any((folder / _RECORD).exists() for folder in real.parents)
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links until Python 3.13, and U+0000
+        # From Python 3.13 on, a loop of links is followed to one of them.
+        why = os.strerror(errno.ELOOP) if real.is_symlink() else None
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links before, and U+0000
         why = getattr(error, "strerror", None) or str(error)
-        raise _refused(f"cannot be written: {why}", field, named, "Name a file in a folder that is there") from None
+    if why:
+        raise _refused(f"cannot be written: {why}", field, named, "Name a file in a folder that is there")
     if is_inside:
         raise _refused("lies in a store", field, named, "Name a file of its own, outside of every store's folder")
     return str(real)

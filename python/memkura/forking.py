@@ -1,7 +1,8 @@
 """Open engines and fork: suspended before, resumed on both sides after.
 
 A forked child must not use its parent's threads, locks or connections; the engine lets go of them before the fork and
-takes them up again, separately, in parent and child.
+takes them up again, separately, in parent and child. A lock of our own that a thread may hold meanwhile is open in the
+child, which does not have that thread.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 if TYPE_CHECKING:
     from memkura import _core
@@ -21,6 +22,30 @@ _open_engines: WeakKeyDictionary[object, _core.Engine] = WeakKeyDictionary()
 # suspended. The thread that holds it may fork all the same.
 _lock = threading.RLock()
 _suspended: list[_core.Engine] = []
+
+
+_locks: WeakSet[ForkedLock] = WeakSet()
+
+
+class ForkedLock:
+    """A lock that is open in a forked child, whichever of the parent's threads held it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        with _lock:
+            _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        # A thread that forks while it holds the lock leaves it in the child too, where it is open already.
+        with contextlib.suppress(RuntimeError):
+            self._lock.release()
+
+    def open_in_child(self) -> None:
+        """Puts an open lock in place of the parent's."""
+        self._lock = threading.Lock()
 
 
 def held() -> contextlib.AbstractContextManager[bool]:
@@ -51,6 +76,8 @@ def _resume() -> None:
 def _resume_in_child() -> None:
     global _lock  # noqa: PLW0603 - the parent's is held by a thread that the child does not have
     _lock = threading.RLock()
+    for lock in list(_locks):
+        lock.open_in_child()
     while _suspended:
         _suspended.pop().resume_in_child()
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import array
 import math
-import threading
 import time
 import unicodedata
 from datetime import UTC, datetime, timedelta
@@ -22,6 +21,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
 from memkura.errors import EmbedderFailed
+from memkura.forking import ForkedLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,7 +92,7 @@ class ToyEmbedder:
         self.texts: list[tuple[Kind, str]] = []
         self.failing = False
         self.answers: dict[str, Answer] = {}
-        self._counting = threading.Lock()
+        self._counting = ForkedLock()
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
         """One vector a text."""

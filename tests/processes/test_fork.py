@@ -17,6 +17,7 @@ import pytest
 import memkura
 from asking import ids
 from memkura import errors
+from memkura.embedders.function import Function
 from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
@@ -113,6 +114,54 @@ def test_fork_beside_busy_threads_harms_nobody(engine: Engine) -> None:
     assert failures == []
     assert not any(thread.is_alive() for thread in threads)
     assert engine.count("c") == len(written) + 10
+
+
+@has_fork
+@beside_threads
+def test_child_need_not_wait_for_an_embedder_that_the_parent_is_in() -> None:
+    """A lock of an embedder that a thread holds as the process forks is open in the child, which lacks that thread."""
+    entered, go_on, parent = threading.Event(), threading.Event(), os.getpid()
+
+    def slow(texts: list[str]) -> list[list[float]]:
+        if os.getpid() == parent:
+            entered.set()
+            assert go_on.wait(GUARD_SECONDS)
+        return [[1.0, 2.0] for _ in texts]
+
+    embedder = Function(slow, name="slow-v1")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        dimensions = pool.submit(lambda: embedder.dim)
+        assert entered.wait(GUARD_SECONDS)
+
+        def work() -> None:
+            assert embedder.dim == 2
+
+        _in_child(work)
+        go_on.set()
+        assert dimensions.result() == 2
+
+
+@has_fork
+def test_fork_inside_an_embedder_harms_nobody() -> None:
+    """A function that forks while it is asked goes on in both."""
+    children: list[int] = []
+
+    def forking(texts: list[str]) -> list[list[float]]:
+        children.append(os.fork())
+        return [[1.0, 2.0] for _ in texts]
+
+    embedder = Function(forking, name="forking-v1")
+    try:
+        assert embedder.dim == 2
+        assert embedder.dim == 2
+    except BaseException:
+        if children == [0]:
+            os._exit(1)
+        raise
+    if children == [0]:
+        os._exit(0)
+    _, status = os.waitpid(children[0], 0)
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 @has_fork

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from memkura.errors import EmbedderFailed, InvalidInput
+from memkura.forking import ForkedLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ class Function:
     ) -> None:
         self._function = function
         self._dim = dim
-        self._probing = threading.Lock()
+        self._probing = ForkedLock()
         self.id = name or f"function:{_qualified_name(function)}"
         if name is None and "<lambda>" in self.id:
             raise InvalidInput(

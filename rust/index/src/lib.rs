@@ -26,8 +26,10 @@ mod sessions;
 mod snapshot;
 mod text;
 pub mod tokens;
+mod top;
 pub mod vector;
 
+pub use bits::{Among, Bits};
 pub use build::Build;
 pub use contents::{Contents, FileSum, crc_of, sum_up};
 pub use error::IndexError;

@@ -1,15 +1,13 @@
 //! A search of one partition: filter, legs, fusion, ageing, order.
 
-use std::collections::BTreeMap;
-
 use memkura_model::recall::{Ageing, Candidate, Curve, Fusion, Weights, fuse};
 use memkura_model::{Filter, MemoryId, Timestamp};
 use roaring::RoaringBitmap;
 
-use crate::bits::Bits;
+use crate::bits::{Among, Bits};
 use crate::partition::Partition;
 use crate::sessions::Sessions;
-use crate::text::{Among, Matches, TermShare};
+use crate::text::{Matches, TermShare};
 use crate::tokens::analyse_query;
 use crate::vector::{Plan, UnitQuery, Vectors};
 
@@ -95,12 +93,33 @@ const FEEDBACK_LENGTH: f64 = 150.0;
 /// Below this share an answer changes nothing that could be seen.
 const FEEDBACK_SHARE_MIN: f64 = 0.01;
 
+/// What each leg brought up, and how to ask it of others.
 struct Legs<'a> {
     text: Matches<'a>,
-    text_ranks: BTreeMap<u32, usize>,
     vector: Option<(&'a Vectors, &'a UnitQuery)>,
-    vector_ranks: BTreeMap<u32, usize>,
+    nearest: Vec<(u32, f32)>,
     plan: Option<Plan>,
+}
+
+/// A memory that a leg or a key brought up, with its place in each leg, from 1, and what it scores there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pooled {
+    ordinal: u32,
+    text: Option<(usize, f32)>,
+    vector: Option<(usize, f32)>,
+    is_named: bool,
+}
+
+impl Pooled {
+    /// Whether it is weighed against the others. A place beyond the pool counts only among those that are in no leg's pool:
+    /// how deep a leg was read must not change what a memory in the pool is worth.
+    fn is_among_best(&self) -> bool {
+        [self.text, self.vector].into_iter().flatten().any(|(rank, _)| rank <= POOL)
+    }
+
+    fn rank(&self, place: Option<(usize, f32)>) -> Option<usize> {
+        place.map(|(rank, _)| rank).filter(|rank| *rank <= POOL || !self.is_among_best())
+    }
 }
 
 impl Partition {
@@ -112,18 +131,18 @@ impl Partition {
         let depth = if query.k <= POOL { POOL } else { self.len() };
         let legs = self.legs(query, Among { matching: &matching, mask: &mask }, depth);
         let keys = self.named(query, &mask);
-        let pool = pool(&legs, &keys);
-        let cosines: Vec<_> = pool.iter().map(|ordinal| legs.cosine(*ordinal)).collect();
-        let mut signals = self.signals(query, &legs, &keys, &mask, &pool, &cosines);
+        let pool = legs.pool(&keys);
+        let cosines: Vec<_> = pool.iter().map(|pooled| legs.cosine_of(pooled)).collect();
+        let mut signals = self.signals(query, &legs, &mask, &pool, &cosines);
         let relevance = self.relevance(query, &legs, &pool, &mut signals);
-        let found = pool.iter().enumerate().map(|(at, &ordinal)| {
-            let column = &self.columns[ordinal as usize];
+        let found = pool.iter().enumerate().map(|(at, pooled)| {
+            let column = &self.columns[pooled.ordinal as usize];
             let ageing = Ageing::new(query.curve, column.decay_rate, column.fresh_from, query.now, column.importance);
             Found {
                 row: column.row,
                 memory_id: column.memory_id,
-                ordinal,
-                key: keys.contains(&ordinal),
+                ordinal: pooled.ordinal,
+                key: pooled.is_named,
                 signals: signals[at],
                 cosine: cosines[at],
                 relevance: relevance[at],
@@ -155,11 +174,10 @@ impl Partition {
         let sessions = query.neighbours.then_some(&self.sessions);
         let text = query.text.map(|text| self.text.search(analyse_query(text), among, sessions, depth));
         let text = text.unwrap_or_default();
-        let text_ranks = ranked(text.best.iter().map(|(ordinal, _)| *ordinal));
         let vector = self.vectors.as_ref().zip(query.vector).filter(|(vectors, query)| vectors.dim() == query.dim());
-        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(among.matching), depth));
-        let vector_ranks = ranked(search.iter().flat_map(|search| search.hits.iter().map(|(ordinal, _)| *ordinal)));
-        Legs { text, text_ranks, vector, vector_ranks, plan: search.map(|search| search.plan) }
+        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(among), depth, query.k));
+        let plan = search.as_ref().map(|search| search.plan);
+        Legs { text, vector, nearest: search.map(|search| search.hits).unwrap_or_default(), plan }
     }
 
     /// What the legs say of each memory in the pool.
@@ -167,28 +185,28 @@ impl Partition {
         &self,
         query: &Query<'_>,
         legs: &Legs<'_>,
-        keys: &[u32],
         mask: &Bits,
-        pool: &[u32],
+        pool: &[Pooled],
         cosines: &[Option<f64>],
     ) -> Vec<Candidate> {
         let sessions = query.neighbours.then_some(&self.sessions).filter(|sessions| !sessions.is_empty());
-        let texts = legs.text.scores(pool);
-        let signals = pool.iter().zip(cosines).zip(texts).map(|((&ordinal, cosine), text)| Candidate {
+        let around = |ordinal: u32, own: f64| {
+            sessions.map_or(own, |sessions| legs.among_neighbours(ordinal, own, mask, sessions))
+        };
+        let signals = pool.iter().zip(cosines).map(|(pooled, cosine)| Candidate {
             feedback: 0.0,
-            is_pooled: legs.is_among_best(ordinal) || keys.contains(&ordinal),
-            text: f64::from(text),
-            vector: cosine
-                .map(|own| sessions.map_or(own, |sessions| legs.among_neighbours(ordinal, own, mask, sessions))),
-            text_rank: legs.rank(&legs.text_ranks, ordinal),
-            vector_rank: legs.rank(&legs.vector_ranks, ordinal),
+            is_pooled: pooled.is_among_best() || pooled.is_named,
+            text: f64::from(pooled.text.map_or_else(|| legs.text.score(pooled.ordinal), |(_, score)| score)),
+            vector: cosine.map(|own| around(pooled.ordinal, own)),
+            text_rank: pooled.rank(pooled.text),
+            vector_rank: pooled.rank(pooled.vector),
         });
         signals.collect()
     }
 
     /// The fused relevance of each memory in the pool; where both legs took part and the first answers are passages, with
     /// what those say of the others.
-    fn relevance(&self, query: &Query<'_>, legs: &Legs<'_>, pool: &[u32], signals: &mut [Candidate]) -> Vec<f64> {
+    fn relevance(&self, query: &Query<'_>, legs: &Legs<'_>, pool: &[Pooled], signals: &mut [Candidate]) -> Vec<f64> {
         let weights = legs.weights(query.weights);
         let relevance = fuse(query.fusion, weights, signals);
         if query.fusion != Fusion::Score || !legs.are_both() {
@@ -198,8 +216,8 @@ impl Partition {
         if answers.is_empty() {
             return relevance;
         }
-        for (signal, ordinal) in signals.iter_mut().zip(pool) {
-            signal.feedback = legs.feedback(&answers, *ordinal);
+        for (signal, pooled) in signals.iter_mut().zip(pool) {
+            signal.feedback = legs.feedback(&answers, pooled.ordinal);
         }
         fuse(query.fusion, weights, signals)
     }
@@ -208,7 +226,7 @@ impl Partition {
     fn feeding_answers(
         &self,
         legs: &Legs<'_>,
-        pool: &[u32],
+        pool: &[Pooled],
         signals: &[Candidate],
         relevance: &[f64],
     ) -> Vec<(UnitQuery, f64)> {
@@ -216,8 +234,9 @@ impl Partition {
         let mut order: Vec<usize> = (0..pool.len()).filter(|at| signals[*at].is_pooled).collect();
         order.sort_by(|one, other| relevance[*other].total_cmp(&relevance[*one]).then(one.cmp(other)));
         let answers = order.into_iter().take(FEEDBACK_ANSWERS).filter_map(|at| {
-            let share = (f64::from(self.text.length(pool[at])) / FEEDBACK_LENGTH).min(1.0).powi(2);
-            (share >= FEEDBACK_SHARE_MIN).then(|| Some((vectors.query_of(pool[at])?, share))).flatten()
+            let answer = pool[at].ordinal;
+            let share = (f64::from(self.text.length(answer)) / FEEDBACK_LENGTH).min(1.0).powi(2);
+            (share >= FEEDBACK_SHARE_MIN).then(|| Some((vectors.query_of(answer)?, share))).flatten()
         });
         answers.collect()
     }
@@ -242,15 +261,30 @@ impl Legs<'_> {
         FEEDBACK_WEIGHT * likeness.sum::<f64>() / FEEDBACK_ANSWERS as f64
     }
 
-    fn is_among_best(&self, ordinal: u32) -> bool {
-        [&self.text_ranks, &self.vector_ranks].iter().any(|ranks| ranks.get(&ordinal).is_some_and(|rank| *rank <= POOL))
+    /// Every memory that a leg or a key brought up, in the order of ordinals.
+    fn pool(&self, keys: &[u32]) -> Vec<Pooled> {
+        let one = |ordinal: u32| Pooled { ordinal, text: None, vector: None, is_named: false };
+        let texts =
+            (1..).zip(&self.text.best).map(|(rank, (at, score))| Pooled { text: Some((rank, *score)), ..one(*at) });
+        let vectors =
+            (1..).zip(&self.nearest).map(|(rank, (at, score))| Pooled { vector: Some((rank, *score)), ..one(*at) });
+        let named = keys.iter().map(|at| Pooled { is_named: true, ..one(*at) });
+        let mut pool: Vec<Pooled> = texts.chain(vectors).chain(named).collect();
+        pool.sort_unstable_by_key(|pooled| pooled.ordinal);
+        pool.dedup_by(|later, pooled| {
+            let is_same = later.ordinal == pooled.ordinal;
+            if is_same {
+                pooled.text = pooled.text.or(later.text);
+                pooled.vector = pooled.vector.or(later.vector);
+                pooled.is_named |= later.is_named;
+            }
+            is_same
+        });
+        pool
     }
 
-    /// The place of a memory in a leg. A place beyond the pool counts only among those that are in no leg's pool: how deep
-    /// a leg was read must not change what a memory in the pool is worth.
-    fn rank(&self, ranks: &BTreeMap<u32, usize>, ordinal: u32) -> Option<usize> {
-        let rank = ranks.get(&ordinal).copied()?;
-        (rank <= POOL || !self.is_among_best(ordinal)).then_some(rank)
+    fn cosine_of(&self, pooled: &Pooled) -> Option<f64> {
+        pooled.vector.map_or_else(|| self.cosine(pooled.ordinal), |(_, cosine)| Some(f64::from(cosine)))
     }
 
     fn cosine(&self, ordinal: u32) -> Option<f64> {
@@ -285,29 +319,21 @@ impl Legs<'_> {
     }
 }
 
-fn ranked(ordinals: impl Iterator<Item = u32>) -> BTreeMap<u32, usize> {
-    ordinals.enumerate().map(|(at, ordinal)| (ordinal, at + 1)).collect()
-}
-
-/// Every memory that a leg or a key brought up, in the order of ordinals.
-fn pool(legs: &Legs<'_>, keys: &[u32]) -> Vec<u32> {
-    let mut pool: Vec<u32> = legs.text_ranks.keys().chain(legs.vector_ranks.keys()).chain(keys).copied().collect();
-    pool.sort_unstable();
-    pool.dedup();
-    pool
-}
-
 /// The best `k`: those that the query names lead, in the order of naming; then those that were weighed against each
 /// other, by score; then the rest, by score. Equal ones by id.
 fn best(mut found: Vec<Found>, keys: &[u32], k: usize) -> Vec<Found> {
     let named = |found: &Found| keys.iter().position(|key| *key == found.ordinal).unwrap_or(usize::MAX);
-    found.sort_by(|one, other| {
+    let order = |one: &Found, other: &Found| {
         named(one)
             .cmp(&named(other))
             .then(other.signals.is_pooled.cmp(&one.signals.is_pooled))
             .then(other.score.total_cmp(&one.score))
             .then(one.memory_id.cmp(&other.memory_id))
-    });
-    found.truncate(k);
+    };
+    if k < found.len() {
+        found.select_nth_unstable_by(k, order);
+        found.truncate(k);
+    }
+    found.sort_unstable_by(order);
     found
 }

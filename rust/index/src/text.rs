@@ -23,4 +23,4 @@ mod vocabulary;
 pub use index::{Analysed, TextIndex};
 pub use score::TermShare;
 pub use sealed::{Sealed, ToSeal};
-pub use search::{Among, Matches};
+pub use search::Matches;

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use memkura_index::vector::UnitQuery;
 use memkura_index::{Contents, Found, IndexError, Partition, Query, sum_up};
 use memkura_model::filter::parse;
 use memkura_model::recall::{Curve, Fusion, Weights};
-use memkura_model::{DeliveryMode, Filter, Memory, MemoryId, Metadata, SourceType, Status, Tier, Timestamp};
+use memkura_model::{Filter, Memory, MemoryId, Metadata, Status, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
+
+mod made;
 
 const DIMENSIONS: usize = 8;
 const WORDS: [&str; 12] = [
@@ -31,38 +32,17 @@ const WORDS: [&str; 12] = [
 fn memory(row: i64, version: i64, words: &[usize], session: Option<u8>, status: Status) -> Memory {
     let summary: Vec<&str> = words.iter().map(|at| WORDS[*at]).collect();
     Memory {
-        row,
-        memory_id: MemoryId(row as u128),
-        context: 1,
-        context_id: Arc::from("c"),
-        kind: "note".into(),
         scope: (row % 4 == 0).then(|| "workspace".into()),
         key: (row % 4 == 0).then(|| format!("{}.{row}", WORDS[words[0]])),
-        summary: summary.join(" "),
-        content: None,
         tags: vec![format!("t{}", (row + version) % 3)],
         metadata: metadata(row + version),
-        delivery_mode: DeliveryMode::OnRecall,
-        trigger: None,
-        importance: 0.5,
-        confidence: 0.5,
-        proof: None,
         status,
-        source_type: SourceType::Manual,
-        trust_tier: Tier::Trusted,
-        derived_from: Vec::new(),
         superseded_by: (row % 7 == 0 && version % 2 == 0).then_some(MemoryId(1)),
         session: session.map(|session| session.to_string()),
-        event_time: None,
         expires_at: (row % 5 == 0).then_some(Timestamp(1_000_000 + row % 2)),
-        created_at: Timestamp(row),
-        updated_at: Timestamp(row),
-        last_seen: None,
-        access_count: 0,
-        decay_rate: 0.01,
         version,
         text_version: version,
-        embedded: true,
+        ..made::memory(row, summary.join(" "))
     }
 }
 

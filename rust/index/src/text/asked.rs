@@ -3,7 +3,7 @@
 use super::documents::AllDocuments;
 use super::index::{FRESH, SEALED, TextIndex};
 use super::postings::TermPostings;
-use super::score::{QUERY_TERMS_MAX, saturation, worth};
+use super::score::{QUERY_TERMS_MAX, Steps, saturation, worth};
 use crate::tokens::{QueryTerm, shown};
 
 /// The terms of a query.
@@ -14,6 +14,8 @@ pub struct Asked<'a> {
     documents: [AllDocuments<'a>; 2],
     /// What all terms are worth together.
     pub mass: f32,
+    /// What each term gives is rounded to these.
+    pub steps: Steps,
 }
 
 /// One term of a query.
@@ -57,6 +59,7 @@ impl<'a> Asked<'a> {
             asked.terms.push(AskedTerm { text, worth, admits: term.admits, frequency, lists });
         }
         asked.marks.iter_mut().for_each(Marks::settle);
+        asked.steps = Steps::of(asked.mass);
         asked
     }
 
@@ -66,21 +69,18 @@ impl<'a> Asked<'a> {
         lists.map(|list| list.postings.len()).sum()
     }
 
-    /// The score of a document, and whether a term admits it. `shares` is room for what each term gives, all zeros.
-    pub fn score(&self, index: &TextIndex, document: u32, shares: &mut Vec<f32>) -> (f32, bool) {
+    /// The score of a document, and whether a term admits it.
+    pub fn score(&self, index: &TextIndex, document: u32) -> (f32, bool) {
         let (part, at) = index.place(document);
         let said = self.documents[part].get(at);
-        shares.resize(self.terms.len(), 0.0);
-        let mut is_admitted = false;
+        let (mut score, mut is_admitted) = (0.0, false);
         for (term, count) in said.terms.iter().zip(said.counts) {
             if let Some(position) = self.marks[part].position(*term) {
                 let asked = &self.terms[position];
-                shares[position] = asked.worth * saturation(*count, said.length);
+                score += self.steps.round(asked.worth * saturation(*count, said.length));
                 is_admitted |= asked.admits;
             }
         }
-        // In the order of the query, wherever the terms lie: sums of floats depend on their order (I3).
-        let score = shares.iter_mut().map(std::mem::take).sum();
         (score, is_admitted)
     }
 }

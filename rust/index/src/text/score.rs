@@ -42,6 +42,30 @@ pub fn share(worth: f32, density: f32) -> f32 {
     worth * density / (1.0 + density)
 }
 
+/// Rounds what terms give to steps so coarse that sums of them are exact: then they are the same in any order, in whichever
+/// parts and lists the terms lie (I3, I14).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Steps {
+    magic: f32,
+}
+
+impl Steps {
+    /// Steps for sums up to `mass`, which is positive.
+    pub fn of(mass: f32) -> Self {
+        /// A number of this many steps and a half has them as the last place of its fraction.
+        const STEPS: f32 = (1 << (f32::MANTISSA_DIGITS - 1)) as f32;
+        /// Bits that are left for a sum: half as many steps as above stay within the same power of two.
+        const BITS: f32 = f32::MANTISSA_DIGITS as f32 - 2.0;
+        let step = (mass.max(f32::EPSILON).log2().floor() + 1.0 - BITS).exp2();
+        Self { magic: 1.5 * STEPS * step }
+    }
+
+    /// `share` in whole steps.
+    pub fn round(self, share: f32) -> f32 {
+        (share + self.magic) - self.magic
+    }
+}
+
 /// What one term of the query gave to one memory's score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TermShare {
@@ -55,3 +79,26 @@ pub struct TermShare {
 
 /// Most terms of a query that are scored: the rarest. A pasted page asks for no more than this many words can tell.
 pub const QUERY_TERMS_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Sums of rounded shares are the same in any order, and near to those of the shares themselves.
+        #[test]
+        fn rounded_shares_add_up_exactly(shares in prop::collection::vec(0f32..20.0, 1..512), at in 0usize..512) {
+            let mass: f32 = shares.iter().sum::<f32>() * 1.01;
+            let steps = Steps::of(mass);
+            let mut rounded: Vec<f32> = shares.iter().map(|share| steps.round(*share)).collect();
+            let sum = |shares: &[f32]| shares.iter().fold(0.0, |sum, share| sum + share);
+            let exactly: f64 = rounded.iter().map(|share| f64::from(*share)).sum();
+            prop_assert_eq!(f64::from(sum(&rounded)).to_bits(), exactly.to_bits());
+            prop_assert!((f64::from(mass) / 1.01 - exactly).abs() <= shares.len() as f64 * f64::from(mass) * 1e-6);
+            rounded.rotate_left(at % shares.len());
+            prop_assert_eq!(f64::from(sum(&rounded)).to_bits(), exactly.to_bits());
+        }
+    }
+}

@@ -5,22 +5,18 @@
 //! evaluation: strategies and optimizations, §4; by windows as in Lucene). What is passed over could not have been among
 //! the best, so the outcome is that of scoring everything.
 
-use roaring::RoaringBitmap;
-
 use super::asked::Asked;
 use super::index::{FRESH, SEALED, TextIndex};
 use super::neighbours;
 use super::postings::Posting;
-use super::score::{QUERY_TERMS_MAX, TermShare};
-use crate::bits::Bits;
+use super::score::{Steps, TermShare};
+use crate::bits::{Among, Bits};
 use crate::sessions::Sessions;
 use crate::tokens::QueryTerm;
+use crate::top::{Top, best};
 
 /// Documents whose scores are added up together: these fit the first-level cache.
 const WINDOW: usize = 4_096;
-/// Sums of the same numbers in other orders differ by less than this share: each addition errs by half an epsilon, and four
-/// sums stand between the floor and a score (two orders of two documents); twice that.
-const ROUNDING: f32 = 4.0 * QUERY_TERMS_MAX as f32 * f32::EPSILON;
 /// What it costs to score one document by itself, in postings read one after another. Measured.
 const DOCUMENT_COST: usize = 48;
 /// Postings from which it pays to score some documents first, for a floor that most others do not reach. Tests are small.
@@ -28,14 +24,6 @@ const SEEDED_POSTINGS_MIN: usize = if cfg!(test) { 400 } else { 40_000 };
 /// How many documents are scored first for each one that is wanted, and how many are looked at at most.
 const SEEDS_PER_HIT: usize = 2;
 const SEEDS_LOOKED_AT: usize = 8_192;
-
-/// Which memories are searched.
-#[derive(Debug, Clone, Copy)]
-pub struct Among<'a> {
-    pub matching: &'a RoaringBitmap,
-    /// The same.
-    pub mask: &'a Bits,
-}
 
 /// The outcome of a search of the text leg.
 #[derive(Debug, Default)]
@@ -62,20 +50,15 @@ impl Default for Scores<'_> {
 }
 
 impl Matches<'_> {
-    /// The score of each of these memories; 0 where none of its words match.
+    /// The score of a memory, whether or not it is among the best; 0 where none of its words match.
     #[must_use]
-    pub fn scores(&self, ordinals: &[u32]) -> Vec<f32> {
-        let mut shares = Vec::new();
-        let mut score = |ordinal: u32| match &self.scores {
+    pub fn score(&self, ordinal: u32) -> f32 {
+        match &self.scores {
             Scores::Known(scores) => scores.get(ordinal as usize).copied().unwrap_or_default(),
             Scores::Asked(index, asked) => {
-                index.document(ordinal).map_or(0.0, |document| asked.score(index, document, &mut shares).0)
+                index.document(ordinal).map_or(0.0, |document| asked.score(index, document).0)
             }
-        };
-        let mut known = self.best.clone();
-        known.sort_unstable_by_key(|(ordinal, _)| *ordinal);
-        let known = |ordinal: u32| known.binary_search_by_key(&ordinal, |(known, _)| *known).map(|at| known[at].1);
-        ordinals.iter().map(|ordinal| known(*ordinal).unwrap_or_else(|_| score(*ordinal))).collect()
+        }
     }
 }
 
@@ -97,27 +80,21 @@ impl TextIndex {
             let (scores, found) = neighbours::scores(self, &asked, among.mask, sessions);
             return Matches { best: best(found, depth), mass, scores: Scores::Known(scores) };
         }
-        let mut shares = Vec::new();
-        let mut top = Top::new(depth);
+        let mut top = Top::new(depth, 0.0);
         let postings = asked.admitting_postings();
         if among.matching.len() as usize * DOCUMENT_COST < postings {
             for ordinal in among.matching {
                 let Some(document) = self.document(ordinal) else { continue };
-                if let (score, true) = asked.score(self, document, &mut shares) {
+                if let (score, true) = asked.score(self, document) {
                     top.push(ordinal, score);
                 }
             }
         } else {
             if postings >= SEEDED_POSTINGS_MIN {
-                top.floor = self.seeded_floor(&asked, among.mask, depth, &mut shares);
+                top.floor = self.seeded_floor(&asked, among.mask, depth);
             }
             for part in [SEALED, FRESH] {
                 self.search_part(&asked, part, among.mask, &mut top);
-            }
-            for (ordinal, score) in &mut top.kept {
-                if let Some(document) = self.document(*ordinal) {
-                    *score = asked.score(self, document, &mut shares).0;
-                }
             }
         }
         Matches { best: best(top.kept, depth), mass, scores: Scores::Asked(self, Box::new(asked)) }
@@ -125,7 +102,7 @@ impl TextIndex {
 
     /// A score that as many documents reach as are wanted: that of the least of some that have the most telling terms. 0 when
     /// there are too few of them.
-    fn seeded_floor(&self, asked: &Asked<'_>, mask: &Bits, depth: usize, shares: &mut Vec<f32>) -> f32 {
+    fn seeded_floor(&self, asked: &Asked<'_>, mask: &Bits, depth: usize) -> f32 {
         let mut terms: Vec<_> = asked.terms.iter().filter(|term| term.admits).collect();
         terms.sort_by(|one, other| other.worth.total_cmp(&one.worth));
         let mut seeds = Vec::new();
@@ -144,9 +121,9 @@ impl TextIndex {
         if seeds.len() < depth || depth == 0 {
             return 0.0;
         }
-        let mut scores: Vec<f32> = seeds.iter().map(|seed| asked.score(self, *seed, shares).0).collect();
+        let mut scores: Vec<f32> = seeds.iter().map(|seed| asked.score(self, *seed).0).collect();
         let (_, least, _) = scores.select_nth_unstable_by(depth - 1, |one, other| other.total_cmp(one));
-        *least * (1.0 - ROUNDING)
+        *least
     }
 
     fn search_part(&self, asked: &Asked<'_>, part: usize, mask: &Bits, top: &mut Top) {
@@ -200,6 +177,7 @@ struct Lists<'a> {
     bounds: Vec<f32>,
     /// How many lists were added up for the present window.
     added: usize,
+    steps: Steps,
 }
 
 struct List<'a> {
@@ -210,14 +188,15 @@ struct List<'a> {
 impl<'a> Lists<'a> {
     fn of(asked: &Asked<'a>, part: usize) -> Self {
         let mut terms: Vec<_> = asked.terms.iter().filter(|term| !term.lists[part].postings.is_empty()).collect();
-        let bound = |term: &super::asked::AskedTerm<'_>| term.worth * term.lists[part].peak;
+        let bound = |term: &super::asked::AskedTerm<'_>| asked.steps.round(term.worth * term.lists[part].peak);
         terms.sort_by(|one, other| other.admits.cmp(&one.admits).then(bound(other).total_cmp(&bound(one))));
         let mut sum = 0.0;
         let mut bounds: Vec<f32> = terms.iter().rev().map(|term| (sum += bound(term), sum).1).collect();
         bounds.reverse();
         bounds.push(0.0);
         let lists = terms.iter().map(|term| List { postings: term.lists[part].postings, worth: term.worth });
-        Self { all: lists.collect(), admitting: terms.iter().filter(|term| term.admits).count(), bounds, added: 0 }
+        let admitting = terms.iter().filter(|term| term.admits).count();
+        Self { all: lists.collect(), admitting, bounds, added: 0, steps: asked.steps }
     }
 
     /// Adds up the next window in which a document could reach `floor`, and says where it starts and what the lists that
@@ -233,7 +212,7 @@ impl<'a> Lists<'a> {
             let (run, left) = list.postings.split_at(end);
             list.postings = left;
             for posting in run {
-                sums[posting.document as usize % WINDOW] += list.worth * posting.saturation;
+                sums[posting.document as usize % WINDOW] += self.steps.round(list.worth * posting.saturation);
             }
         }
         Some((start, self.bounds[self.added]))
@@ -250,7 +229,7 @@ impl<'a> Lists<'a> {
             let list = &mut self.all[at];
             list.postings = &list.postings[reach(list.postings, document.into())..];
             if let Some(posting) = list.postings.first().filter(|posting| posting.document == document) {
-                sum += list.worth * posting.saturation;
+                sum += self.steps.round(list.worth * posting.saturation);
             }
         }
         (sum >= floor).then_some(sum)
@@ -268,49 +247,10 @@ fn reach(postings: &[Posting], document: u64) -> usize {
     from + postings[from..to].partition_point(is_before)
 }
 
-/// The best so far, with some that will prove not to be.
-struct Top {
-    depth: usize,
-    kept: Vec<(u32, f32)>,
-    /// How many are kept until those that are not among the best are let go of. Many may be equal: then all of them stay,
-    /// and are not looked through again before there are twice as many.
-    room: usize,
-    /// No document below this is among the best.
-    floor: f32,
-}
-
-impl Top {
-    fn new(depth: usize) -> Self {
-        Self { depth: depth.max(1), kept: Vec::new(), room: depth.max(1).saturating_mul(2), floor: 0.0 }
-    }
-
-    fn push(&mut self, ordinal: u32, score: f32) {
-        self.kept.push((ordinal, score));
-        if self.kept.len() >= self.room {
-            self.kept.select_nth_unstable_by(self.depth - 1, |one, other| order(*one, *other));
-            self.floor = self.floor.max(self.kept[self.depth - 1].1 * (1.0 - ROUNDING));
-            self.kept.retain(|(_, score)| *score >= self.floor);
-            self.room = self.kept.len().max(self.depth).saturating_mul(2);
-        }
-    }
-}
-
-fn order(one: (u32, f32), other: (u32, f32)) -> std::cmp::Ordering {
-    other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
-}
-
-fn best(mut found: Vec<(u32, f32)>, depth: usize) -> Vec<(u32, f32)> {
-    if depth < found.len() {
-        found.select_nth_unstable_by(depth, |one, other| order(*one, *other));
-        found.truncate(depth);
-    }
-    found.sort_unstable_by(|one, other| order(*one, *other));
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use roaring::RoaringBitmap;
 
     use super::super::index::Analysed;
     use super::super::score::{saturation, worth};
@@ -371,27 +311,16 @@ mod tests {
         };
         let having = |term: &QueryTerm| texts.iter().filter(|(_, said)| count(said, term).is_some()).count();
         let worths: Vec<f32> = query.iter().map(|term| worth(term.weight, texts.len(), having(term))).collect();
+        let steps = Steps::of(worths.iter().sum());
         let score = |said: &Analysed<'_>| {
-            let shares = query
-                .iter()
-                .zip(&worths)
-                .map(|(term, worth)| count(said, term).map_or(0.0, |count| worth * saturation(count, said.length)));
+            let shares = query.iter().zip(&worths).map(|(term, worth)| {
+                count(said, term).map_or(0.0, |count| steps.round(worth * saturation(count, said.length)))
+            });
             shares.sum::<f32>()
         };
         let admits = |said: &Analysed<'_>| query.iter().any(|term| term.admits && count(said, term).is_some());
         let found = texts.iter().filter(|(ordinal, said)| among.contains(*ordinal) && admits(said));
-        let mut found: Vec<(u32, f32)> = found.map(|(ordinal, said)| (*ordinal, score(said))).collect();
-        found.sort_unstable_by(|one, other| order(*one, *other));
-        found
-    }
-
-    /// Memories of one kind say the same of themselves: all of them are equal, and none is looked through again and again.
-    #[test]
-    fn many_equal_scores_take_no_longer() {
-        let mut top = Top::new(100);
-        (0..2_000_000).for_each(|ordinal| top.push(ordinal, 1.0));
-        assert_eq!(top.kept.len(), 2_000_000);
-        assert_eq!(best(top.kept, 3), [(0, 1.0), (1, 1.0), (2, 1.0)]);
+        best(found.map(|(ordinal, said)| (*ordinal, score(said))).collect(), usize::MAX)
     }
 
     proptest! {
@@ -412,9 +341,7 @@ mod tests {
                 for depth in [1, 10, 100, usize::MAX] {
                     let found = index.search(query.clone(), among, None, depth);
                     prop_assert_eq!(&found.best, &all[..depth.min(all.len())]);
-                    let ordinals: Vec<u32> = found.best.iter().map(|(ordinal, _)| *ordinal).collect();
-                    let scores: Vec<f32> = found.best.iter().map(|(_, score)| *score).collect();
-                    prop_assert_eq!(found.scores(&ordinals), scores);
+                    prop_assert!(all.iter().all(|(ordinal, score)| found.score(*ordinal).to_bits() == score.to_bits()));
                 }
             }
         }

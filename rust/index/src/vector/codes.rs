@@ -70,20 +70,6 @@ pub(super) fn push_codes(unit: &[f32], codes: &mut Vec<i8>) -> RowScale {
     RowScale { scale, rest }
 }
 
-/// Words of 64 sign bits that a vector of `dim` numbers fills.
-pub(super) fn sign_words(dim: usize) -> usize {
-    dim.div_ceil(64)
-}
-
-/// Appends one bit for each number, set where it is above the centre's. Unused bits of the last word
-/// stay 0.
-pub(super) fn push_signs(unit: &[f32], centre: &[f32], signs: &mut Vec<u64>) {
-    signs.extend(unit.chunks(64).zip(centre.chunks(64)).map(|(unit, centre)| {
-        let above = unit.iter().zip(centre).map(|(x, middle)| u64::from(x > middle));
-        above.enumerate().fold(0, |word, (bit, above)| word | (above << bit))
-    }));
-}
-
 fn largest(unit: &[f32]) -> f32 {
     // Not `max`: there is no NaN here, whose rules would keep a processor from comparing several at once.
     let larger = |most: f32, x: &f32| if x.abs() > most { x.abs() } else { most };
@@ -96,15 +82,14 @@ fn largest(unit: &[f32]) -> f32 {
 /// Numbers that are added side by side.
 const LANES: usize = 8;
 
-/// The sum of the squares of `each` place of `unit`. Its order is fixed (I14), in lanes that a processor can add at once.
-fn sum_of_squares<T: Copy>(unit: &[f32], other: &[T], each: impl Fn(f32, T) -> f64) -> f64 {
+/// The sum of what `each` makes of the numbers of both. Its order is fixed (I14), in lanes that a processor can add at once.
+pub(super) fn sum_of<T: Copy + Into<f64>>(unit: &[f32], other: &[T], each: impl Fn(f64, f64) -> f64) -> f64 {
     let (blocks, tail) = unit.as_chunks::<LANES>();
     let (other_blocks, other_tail) = other.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
     let mut add = |block: &[f32], other: &[T]| {
         for (lane, (x, y)) in lanes.iter_mut().zip(block.iter().zip(other)) {
-            let number = each(*x, *y);
-            *lane += number * number;
+            *lane += each(f64::from(*x), (*y).into());
         }
     };
     blocks.iter().zip(other_blocks).for_each(|(block, other)| add(block, other));
@@ -114,7 +99,7 @@ fn sum_of_squares<T: Copy>(unit: &[f32], other: &[T], each: impl Fn(f32, T) -> f
 
 /// The length of a vector.
 pub(super) fn length(vector: &[f32]) -> f64 {
-    sum_of_squares(vector, vector, |x, _| f64::from(x)).sqrt()
+    sum_of(vector, vector, |x, y| x * y).sqrt()
 }
 
 /// The nearest whole number of steps. Without the library's rounding, for which most processors that we build for have no
@@ -126,7 +111,11 @@ fn step(x: f32, scale: f32, code_max: f32) -> i32 {
 
 /// Length of `unit - scale × codes`, rounded up.
 fn rest_length<T: Copy + Into<f64>>(unit: &[f32], scale: f32, codes: &[T]) -> f32 {
-    let square = sum_of_squares(unit, codes, |x, code| f64::from(x) - code.into() * f64::from(scale));
+    let scale = f64::from(scale);
+    let square = sum_of(unit, codes, |x, code| {
+        let rest = x - code * scale;
+        rest * rest
+    });
     (square.sqrt() as f32).next_up()
 }
 
@@ -136,16 +125,6 @@ mod tests {
 
     use super::super::unit::normalise;
     use super::*;
-
-    /// Bits are set above the centre; those beyond the vector's end never count as a difference.
-    #[test]
-    fn signs_fill_words_from_the_lowest_bit() {
-        let mut signs = Vec::new();
-        push_signs(&[0.5, -0.5, 0.0, 0.5], &[0.0, -1.0, 0.0, 0.5], &mut signs);
-        push_signs(&[1.0; 65], &[0.0; 65], &mut signs);
-        assert_eq!(signs, [0b0011, u64::MAX, 1]);
-        assert_eq!(sign_words(65), 2);
-    }
 
     /// One large number among zeros is carried by its code without loss.
     #[test]

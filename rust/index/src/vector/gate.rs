@@ -3,6 +3,7 @@
 use roaring::RoaringBitmap;
 
 use super::*;
+use crate::bits::{Among, Bits};
 
 const LIVE: u32 = 36_000;
 const DIM: usize = 64;
@@ -91,12 +92,16 @@ fn brute_force(vectors: &Vectors, query: &UnitQuery, mask: &RoaringBitmap, k: us
     all
 }
 
+fn masked(vectors: &Vectors, query: &UnitQuery, mask: &RoaringBitmap, k: usize) -> Search {
+    vectors.search(query, Some(Among { matching: mask, mask: &Bits::from(mask) }), k, k)
+}
+
 /// Mean recall over the queries; every hit that is found must have its exact score.
 fn recall(vectors: &Vectors, queries: &[UnitQuery], mask: &RoaringBitmap) -> f64 {
     let (mut found, mut wanted) = (0, 0);
     for query in queries {
         let truth = brute_force(vectors, query, mask, K);
-        let hits = vectors.search(query, Some(mask), K).hits;
+        let hits = masked(vectors, query, mask, K).hits;
         assert_eq!(hits.len(), truth.len(), "k hits come back whenever k match (I4)");
         found += truth.iter().filter(|hit| hits.contains(hit)).count();
         wanted += truth.len();
@@ -138,19 +143,19 @@ fn limit_is_exact() {
     let mut chance = Chance(17);
     let mut vectors = Vectors::new(8);
     let query = UnitQuery::new(&chance.vector(8), 8).unwrap();
-    assert!(vectors.search(&query, None, 10).hits.is_empty());
+    assert!(vectors.search(&query, None, 10, 10).hits.is_empty());
     for ordinal in 0..3_000 {
         vectors.put(ordinal, &chance.vector(8)).unwrap();
     }
     let thirty: RoaringBitmap = (1_000..1_030).collect();
     for k in [0, 1, 5, 29, 30, 31, 10_000, usize::MAX] {
-        let hits = vectors.search(&query, Some(&thirty), k).hits;
+        let hits = masked(&vectors, &query, &thirty, k).hits;
         assert_eq!(hits, brute_force(&vectors, &query, &thirty, k));
         assert_eq!(hits.len(), k.min(30));
     }
     let all: RoaringBitmap = (0..3_000).collect();
     for k in [100, 1_500, 2_999, 3_000, 3_001, 10_000] {
-        let hits = vectors.search(&query, None, k).hits;
+        let hits = vectors.search(&query, None, k, k).hits;
         assert_eq!(hits, brute_force(&vectors, &query, &all, k));
     }
 }
@@ -182,7 +187,7 @@ fn sign_bits_serve_a_cone_about_its_mean() {
     let centred = plain.recentred(&plain.mean()).unwrap();
     let all: RoaringBitmap = (0..CONE).collect();
     let tiers = |vectors: &Vectors, tier| {
-        queries.iter().filter(|query| vectors.search(query, None, K).plan.tier == tier).count()
+        queries.iter().filter(|query| vectors.search(query, None, K, K).plan.tier == tier).count()
     };
     assert_eq!(tiers(&plain, Tier::SignsThenCodes), queries.len());
     assert_eq!(tiers(&centred, Tier::Signs), queries.len());

@@ -1,6 +1,6 @@
-//! What a snapshot keeps of the vectors: sign bits, codes and f32, all ready made and mapped.
+//! What a snapshot keeps of the vectors: signs, codes and f32, all ready made and mapped.
 //!
-//! The codes' file holds, one after another: the sign bits, the scales, the number of rows of each ordinal, the codes.
+//! The codes' file holds, one after another: the signs, the scales, the number of rows of each ordinal, the codes.
 //! Lengths follow from three numbers that the snapshot keeps beside it ([`Shape`]) and must add up to the files'.
 
 use std::io::Write;
@@ -11,8 +11,9 @@ use roaring::RoaringBitmap;
 
 use serde::{Deserialize, Serialize};
 
-use super::codes::{RowScale, sign_words};
+use super::codes::RowScale;
 use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
+use super::signs::Signs;
 use super::table::Table;
 use super::vectors::Vectors;
 use crate::mapped::Mapped;
@@ -40,7 +41,7 @@ pub struct ToKeep {
 #[derive(Debug)]
 pub struct Kept {
     pub(super) dim: usize,
-    pub(super) signs: Table<u64>,
+    pub(super) signs: Signs,
     pub(super) scales: Vec<RowScale>,
     pub(super) counts: Vec<u32>,
     pub(super) codes: Table<i8>,
@@ -56,7 +57,7 @@ impl ToKeep {
     /// Writes everything but f32.
     pub fn write_codes(&self, file: &mut impl Write) -> std::io::Result<()> {
         let rows = &self.vectors.rows;
-        self.ranges().try_for_each(|range| file.write_all(bytemuck::cast_slice(rows.signs.rows(range))))?;
+        rows.signs.write(self.ranges().flatten(), file)?;
         for row in self.ranges().flatten() {
             let RowScale { scale, rest } = rows.scale(row as u32);
             file.write_all(bytemuck::cast_slice(&[scale, rest]))?;
@@ -89,8 +90,7 @@ impl Shape {
             return None;
         }
         // Bounded as above, none of these sums comes near the end of a u64.
-        let words = sign_words(self.dim as usize) as u64;
-        let codes = self.rows * (8 * words + 8 + self.dim) + 4 * self.ordinals;
+        let codes = Signs::bytes(self.dim as usize, self.rows) + self.rows * (8 + self.dim) + 4 * self.ordinals;
         Some((codes, 4 * self.rows * self.dim))
     }
 }
@@ -102,8 +102,8 @@ impl Kept {
             return None;
         }
         let (dim, rows, ordinals) = (shape.dim as usize, shape.rows as usize, shape.ordinals as usize);
-        let (codes, exact, words) = (Arc::new(codes), Arc::new(exact), sign_words(dim));
-        let scales_at = 8 * words * rows;
+        let (codes, exact) = (Arc::new(codes), Arc::new(exact));
+        let scales_at = usize::try_from(Signs::bytes(dim, shape.rows)).ok()?;
         let counts_at = scales_at + 8 * rows;
         let counts = codes.numbers::<u32>(counts_at, ordinals)?.to_vec();
         let counted: u64 = counts.iter().map(|count| u64::from(*count)).sum();
@@ -113,7 +113,7 @@ impl Kept {
         let scales = codes.numbers::<f32>(scales_at, 2 * rows)?.as_chunks::<2>().0.iter();
         Some(Self {
             dim,
-            signs: Table::mapped(&codes, 0, words, rows)?,
+            signs: Signs::mapped(&codes, 0, dim, &counts)?,
             scales: scales.map(|[scale, rest]| RowScale { scale: *scale, rest: *rest }).collect(),
             counts,
             codes: Table::mapped(&codes, counts_at + 4 * ordinals, dim, rows)?,

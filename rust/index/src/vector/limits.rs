@@ -21,27 +21,25 @@ pub(super) const EXACT_MATCHES_MAX: u64 = 64;
 /// When `k` times this reaches the matches, most rows would be rescored anyway: score all exactly.
 pub(super) const EXACT_SHARE: u64 = 4;
 
-/// Up to this many matches their i8 codes are scanned (0.3 to 6 ms at 384 dimensions, by how fast
-/// memory is), exactly.
-/// Beyond it, reading sign bits first is several times cheaper.
-pub(super) const CODES_MATCHES_MAX: u64 = 30_000;
+/// Up to this many matches, and one more for so many that live, their i8 codes are read at once: signs are read for all
+/// that live, whether they match or not. Measured: see decision 0012.
+pub(super) const CODES_MATCHES_MAX: u64 = 1_500;
+pub(super) const CODES_LIVE_PER_MATCH: u64 = 32;
 
-/// Fewest ordinals that sign bits pass on to the codes. Measured: see decision 0002.
-pub(super) const SHORTLIST_MIN: u64 = 3_200;
-
-/// Ordinals passed on for each hit asked for, so that deep pages keep their recall.
-pub(super) const SHORTLIST_PER_HIT: u64 = 64;
+/// How many rows the signs pass on for each hit asked for, and how many at least.
+pub(super) const SHORTLIST_PER_HIT: usize = 4;
+pub(super) const SHORTLIST_MIN: usize = 256;
 
 /// A shortlist of more than one match in this many would cost more than it saves.
-pub(super) const SHORTLIST_SHARE: u64 = 4;
+pub(super) const SHORTLIST_SHARE: usize = 4;
 
-/// Fewest hits from which the shortlist is judged; a mean of fewer would be noise.
-pub(super) const JUDGED_HITS_MIN: usize = 32;
+/// Whoever asks for fewer hits than this gets the best of so many: the last of a few near ones says little of how far the
+/// others reach.
+pub(super) const SURE_HITS_MIN: usize = 10;
 
-/// The edge of a shortlist must lie this many standard deviations beyond the mean distance of its
-/// best hits: a normal tail leaves two in a hundred of the weakest outside. Measured: see decision
-/// 0002; at 2.33 more searches read all codes, at 1.6 recall begins to fall.
-pub(super) const EDGE_DEVIATIONS: f64 = 2.0;
+/// A row whose estimate lies so many standard errors below the worst hit is passed over: of a normal error's tail 0.6 % lie
+/// beyond, and a better hit is further from the worst than that. Measured: see decision 0012.
+pub(super) const DEVIATIONS: f32 = 2.5;
 
 /// Ordinals resolved to rows and scored at a time: their lists stay in the first-level cache.
 pub(super) const BLOCK_ORDINALS: usize = 512;

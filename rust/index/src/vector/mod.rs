@@ -1,15 +1,12 @@
 //! The vector leg: which memories lie nearest to a query, exactly and under any filter.
 //!
-//! Each vector is normalised once and kept three times: as sign bits, as i8 codes and as f32. A
+//! Each vector is normalised once and kept three times: as signs, as i8 codes and as f32. A
 //! search reads the cheapest of them that still finds the right hits, and scores those by f32:
 //!
 //! - few matches, or nearly all wanted: every match by f32;
-//! - up to 30,000 matches: i8 codes, whose error bound makes the result exact;
-//! - more: sign bits pick a shortlist, the codes rank it, and the query checks from its own hits
-//!   whether the list was long enough; if not, the codes of all matches are read.
-//!
-//! A graph (HNSW) over the same codes will enter in `plan`, as one more tier beside the sign bits,
-//! for stores where more than 200,000 vectors live and at least a quarter of them match.
+//! - up to some thousand matches: i8 codes, whose error bound makes the result exact;
+//! - more: estimates from signs, with the error that each may have, leave those that are likely enough
+//!   to be hits, and codes rank these; if that leaves too many, the codes of all matches are read.
 //!
 //! This is a copy for speed. It holds no text and knows no filter but the bitmap that it is given.
 //! A snapshot ([`kept`]) keeps all three forms, so that none is made twice.
@@ -21,7 +18,7 @@
 //! vectors.put(0, &[3.0, 4.0])?;
 //! vectors.put(1, &[1.0, 0.0, 0.0, 1.0])?; // one memory, two rows: the nearer one counts
 //! let query = UnitQuery::new(&[0.0, 2.0], 2)?;
-//! let found = vectors.search(&query, None, 10);
+//! let found = vectors.search(&query, None, 10, 10);
 //! assert_eq!(found.hits, [(1, 1.0), (0, 0.8)]);
 //! # Ok::<(), memkura_index::vector::VectorError>(())
 //! ```
@@ -40,6 +37,7 @@ mod rows;
 mod scan;
 mod search;
 mod shortlist;
+mod signs;
 mod table;
 mod unit;
 mod vectors;

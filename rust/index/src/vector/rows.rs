@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use roaring::RoaringBitmap;
-
-use super::codes::{RowScale, push_codes, push_signs, sign_words};
+use super::codes::{RowScale, push_codes};
 use super::kept::Kept;
 use super::kernels::{kernels, prefetch};
 use super::limits::DIMENSIONS_MAX;
+use super::signs::Signs;
 use super::table::Table;
 use super::walk::{Block, Span, walk};
 
@@ -15,9 +14,7 @@ use super::walk::{Block, Span, walk};
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
     dim: usize,
-    /// What sign bits are taken about; as long as a row.
-    centre: Vec<f32>,
-    pub(super) signs: Table<u64>,
+    pub(super) signs: Signs,
     pub(super) codes: Table<i8>,
     scales: Vec<RowScale>,
     pub(super) exact: Table<f32>,
@@ -35,8 +32,7 @@ impl Rows {
         let dim = centre.len();
         Self {
             dim,
-            centre,
-            signs: Table::new(sign_words(dim)),
+            signs: Signs::about(centre),
             codes: Table::new(dim),
             scales: Vec::new(),
             exact: Table::new(dim),
@@ -53,7 +49,7 @@ impl Rows {
             first += count;
             span
         });
-        Self { dim, centre: vec![0.0; dim], spans: spans.collect(), signs, codes, scales, exact }
+        Self { dim, spans: spans.collect(), signs, codes, scales, exact }
     }
 
     pub fn dim(&self) -> usize {
@@ -61,12 +57,12 @@ impl Rows {
     }
 
     pub fn centre(&self) -> &[f32] {
-        &self.centre
+        self.signs.centre()
     }
 
     /// About how many bytes of memory they take, mapped files left out.
     pub fn footprint(&self) -> usize {
-        let tables = 8 * self.signs.tail_len() + self.codes.tail_len() + 4 * self.exact.tail_len();
+        let tables = self.signs.footprint() + self.codes.tail_len() + 4 * self.exact.tail_len();
         tables + self.scales.len() * size_of::<RowScale>() + self.spans.len() * size_of::<Span>()
     }
 
@@ -89,9 +85,10 @@ impl Rows {
     ///
     /// The caller has checked that there is room.
     pub fn append(&mut self, ordinal: u32, unit_rows: &[f32]) {
+        self.disown(ordinal);
         let first = self.len() as u32;
         for unit in unit_rows.chunks_exact(self.dim) {
-            push_signs(unit, &self.centre, self.signs.tail_mut());
+            self.signs.push(ordinal, unit);
             self.scales.push(push_codes(unit, self.codes.tail_mut()));
         }
         self.exact.tail_mut().extend_from_slice(unit_rows);
@@ -125,20 +122,16 @@ impl Rows {
         self.codes.score(kernels().dot_codes_rows, query, rows, dots);
     }
 
-    /// How many sign bits of each of `rows` differ from the query's.
-    pub fn sign_distances(&self, query: &[u64], rows: &[u32], distances: &mut [u32]) {
-        self.signs.score(kernels().sign_distance_rows, query, rows, distances);
+    /// Takes an ordinal's rows away from it. They stay where they are, and are nobody's.
+    pub fn disown(&mut self, ordinal: u32) {
+        self.signs.disown(self.range(ordinal));
+        if let Some(span) = self.spans.get_mut(ordinal as usize) {
+            *span = Span::default();
+        }
     }
 
-    /// The query's sign bits, taken as those of the rows are.
-    pub fn signs_of(&self, query: &[f32]) -> Vec<u64> {
-        let mut signs = Vec::with_capacity(sign_words(self.dim));
-        push_signs(query, &self.centre, &mut signs);
-        signs
-    }
-
-    /// Walks ordinals upwards, resolved to row numbers.
-    pub fn walk(&self, ordinals: &RoaringBitmap, visit: impl FnMut(&Block)) {
+    /// Walks ordinals in the order given, resolved to row numbers.
+    pub fn walk(&self, ordinals: impl Iterator<Item = u32>, visit: impl FnMut(&Block)) {
         walk(&self.spans, ordinals, visit);
     }
 
@@ -181,13 +174,11 @@ mod tests {
         assert_eq!(rows.cosine(&[0.6, 0.8], 3), None);
     }
 
-    /// Each row has its codes and its sign bits about the centre, in the order of appending.
+    /// Each row has its codes, in the order of appending.
     #[test]
     fn rows_are_coded_as_they_are_appended() {
         let rows = two_owners();
         assert_eq!(rows.codes.rows(0..3), [127, 0, 0, 127, -127, 0]);
-        assert_eq!(rows.signs.rows(0..3), [0b01, 0b10, 0b00]);
-        assert_eq!(rows.signs_of(&[0.6, 0.8]), [0b11]);
         assert_eq!((rows.count(5), rows.count(2), rows.count(9), rows.len()), (2, 1, 0, 3));
     }
 

@@ -8,7 +8,7 @@ use super::rows::Rows;
 use super::unit::UnitQuery;
 
 /// What a scan found, best first, and how many ordinals f32 scored for it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Found {
     pub hits: Vec<Hit>,
     pub scored_exactly: usize,
@@ -39,8 +39,16 @@ pub(super) fn exact(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, k:
 ///
 /// The result is exact. An ordinal's cosine lies within a margin of what its codes say. Once `k`
 /// ordinals are known to reach some score, one that cannot reach it is out, whatever f32 would say.
-pub(super) fn codes(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, k: usize) -> Found {
+/// What was `found` before, of other ordinals, competes with them.
+pub(super) fn codes(
+    rows: &Rows,
+    query: &UnitQuery,
+    ordinals: impl Iterator<Item = u32>,
+    k: usize,
+    found: Found,
+) -> Found {
     let mut assured = Best::new(k);
+    found.hits.iter().for_each(|hit| assured.offer(*hit));
     let mut hopeful: Vec<Hit> = Vec::new();
     let (mut dots, mut bounds) = (Vec::new(), Vec::new());
     rows.walk(ordinals, |block| {
@@ -57,7 +65,7 @@ pub(super) fn codes(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, k:
         });
     });
     hopeful.retain(|hit| assured.admits(hit.score));
-    rescore(rows, query, hopeful, k)
+    rescore(rows, query, hopeful, k, found)
 }
 
 fn bounds_of(rows: &Rows, query: &UnitQuery, row: u32, dot: i32) -> Bounds {
@@ -67,10 +75,11 @@ fn bounds_of(rows: &Rows, query: &UnitQuery, row: u32, dot: i32) -> Bounds {
 }
 
 /// Scores by f32 from the most hopeful down, until none left can be better than the worst kept.
-fn rescore(rows: &Rows, query: &UnitQuery, mut hopeful: Vec<Hit>, k: usize) -> Found {
+fn rescore(rows: &Rows, query: &UnitQuery, mut hopeful: Vec<Hit>, k: usize, found: Found) -> Found {
     hopeful.sort_unstable_by(|a, b| b.cmp(a));
     let mut best = Best::new(k);
-    let mut scored_exactly = 0;
+    let mut scored_exactly = found.scored_exactly;
+    found.hits.into_iter().for_each(|hit| best.offer(hit));
     for (at, hope) in hopeful.iter().enumerate() {
         if !best.admits(hope.score) {
             break;
@@ -121,11 +130,13 @@ mod tests {
                 rows.append(ordinal, &owned);
             }
             let query = UnitQuery::new(&unit(&vectors[0], 0.5), 5).unwrap();
-            let all = (0..vectors.len() as u32).collect();
-            prop_assert_eq!(
-                pairs(&codes(&rows, &query, &all, k)),
-                pairs(&exact(&rows, &query, &all, k))
-            );
+            let all: RoaringBitmap = (0..vectors.len() as u32).collect();
+            let exactly = pairs(&exact(&rows, &query, &all, k));
+            prop_assert_eq!(&pairs(&codes(&rows, &query, all.iter(), k, Found::default())), &exactly);
+            // In two parts, of which the second meets what the first found.
+            let half = all.len() as u32 / 2;
+            let found = codes(&rows, &query, 0..half, k, Found::default());
+            prop_assert_eq!(&pairs(&codes(&rows, &query, half..all.len() as u32, k, found)), &exactly);
         }
     }
 
@@ -138,7 +149,7 @@ mod tests {
             rows.append(ordinal, &normalise(&[angle.cos(), angle.sin()]).unwrap());
         }
         let query = UnitQuery::new(&[1.0, 0.0], 2).unwrap();
-        let found = codes(&rows, &query, &(0..1_000).collect(), 10);
+        let found = codes(&rows, &query, 0..1_000, 10, Found::default());
         assert!(found.hits.iter().map(|hit| hit.ordinal).eq(0..10));
         assert!(found.scored_exactly < 100, "{} were scored", found.scored_exactly);
     }

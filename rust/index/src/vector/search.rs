@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use roaring::RoaringBitmap;
 
 use super::kernels::kernels;
-use super::limits::JUDGED_HITS_MIN;
-use super::plan::{Plan, Tier, choose, shortlist_len};
+use super::limits::SURE_HITS_MIN;
+use super::plan::{Plan, Tier, choose, is_too_long, shortlist_len};
 use super::scan::{Found, codes, exact};
-use super::shortlist::Shortlist;
+use super::shortlist::Estimates;
 use super::unit::UnitQuery;
 use super::vectors::Vectors;
+use crate::bits::{Among, Bits};
 
 /// The hits of one search, best first, and how they were found.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,20 +23,26 @@ pub struct Search {
 }
 
 impl Vectors {
-    /// The best `k` ordinals of `mask` by exact cosine, equal ones by ordinal; without a mask, of
-    /// all. When `k` or fewer match, all of them are returned.
+    /// The best `k` ordinals by exact cosine, equal ones by ordinal, of `among` or of all. When `k` or fewer match, all of
+    /// them are returned.
+    ///
+    /// The first `sure` of them are, but for about one in a thousand, those that scoring everything gives. What stands behind
+    /// those may be read from estimates alone, when many match.
     ///
     /// # Panics
     ///
     /// If the query was made for another dimension.
     #[must_use]
-    pub fn search(&self, query: &UnitQuery, mask: Option<&RoaringBitmap>, k: usize) -> Search {
+    pub fn search(&self, query: &UnitQuery, among: Option<Among<'_>>, k: usize, sure: usize) -> Search {
         self.assert_same_dim(query);
-        let matches = match mask {
-            Some(mask) => Cow::Owned(mask & &self.live),
-            None => Cow::Borrowed(&self.live),
+        let matches = match among {
+            Some(among) if among.matching.intersection_len(&self.live) < self.live.len() => {
+                Cow::Owned(among.matching & &self.live)
+            }
+            _ => Cow::Borrowed(&self.live),
         };
-        let (tier, found) = self.run(query, &matches, k);
+        let mask = among.map(|among| among.mask).filter(|_| matches.len() < self.live.len());
+        let (tier, found) = self.run(query, &matches, mask, k, sure);
         let plan = Plan {
             tier,
             matches: matches.len(),
@@ -46,31 +53,50 @@ impl Vectors {
         Search { hits: found.hits.iter().map(|hit| (hit.ordinal, hit.score)).collect(), plan }
     }
 
-    fn run(&self, query: &UnitQuery, matches: &RoaringBitmap, k: usize) -> (Tier, Found) {
+    fn run(
+        &self,
+        query: &UnitQuery,
+        matches: &RoaringBitmap,
+        mask: Option<&Bits>,
+        k: usize,
+        sure: usize,
+    ) -> (Tier, Found) {
         if k == 0 {
-            return (Tier::Exact, Found { hits: Vec::new(), scored_exactly: 0 });
+            return (Tier::Exact, Found::default());
         }
-        let tier = choose(matches.len(), k as u64);
+        let tier = choose(matches.len(), self.live.len(), k);
         match tier {
             Tier::Exact => (tier, exact(&self.rows, query, matches, k)),
-            Tier::Signs => self.run_signs(query, matches, k),
-            Tier::Codes | Tier::SignsThenCodes => (tier, codes(&self.rows, query, matches, k)),
+            Tier::Signs => {
+                let (tier, mut found) = self.run_signs(query, matches, mask, k.max(SURE_HITS_MIN), sure);
+                found.hits.truncate(k);
+                (tier, found)
+            }
+            Tier::Codes | Tier::SignsThenCodes => (tier, self.run_codes(query, matches, k)),
         }
     }
 
-    fn run_signs(&self, query: &UnitQuery, matches: &RoaringBitmap, k: usize) -> (Tier, Found) {
-        let len = shortlist_len(k as u64) as usize;
-        let list = Shortlist::new(&self.rows, query, matches, len);
-        let judged = k.max(JUDGED_HITS_MIN);
-        let mut found = codes(&self.rows, query, &list.ordinals, judged);
-        if list.holds(&self.rows, query, &found.hits) {
-            found.hits.truncate(k);
-            return (Tier::Signs, found);
+    fn run_codes(&self, query: &UnitQuery, matches: &RoaringBitmap, k: usize) -> Found {
+        codes(&self.rows, query, matches.iter(), k, Found::default())
+    }
+
+    fn run_signs(
+        &self,
+        query: &UnitQuery,
+        matches: &RoaringBitmap,
+        mask: Option<&Bits>,
+        k: usize,
+        sure: usize,
+    ) -> (Tier, Found) {
+        let mut estimates = Estimates::new(&self.rows.signs, query, mask, shortlist_len(k));
+        let nearest = estimates.nearest(k);
+        let found = codes(&self.rows, query, nearest.ordinals.iter().copied(), k, Found::default());
+        let worst = sure.clamp(SURE_HITS_MIN, k).min(found.hits.len()).checked_sub(1);
+        let likely = worst.map(|worst| estimates.likely(found.hits[worst].score, &nearest));
+        match likely.filter(|likely| !is_too_long(likely.len(), matches.len())) {
+            Some(likely) => (Tier::Signs, codes(&self.rows, query, likely.into_iter(), k, found)),
+            None => (Tier::SignsThenCodes, self.run_codes(query, matches, k)),
         }
-        let spent = found.scored_exactly;
-        found = codes(&self.rows, query, matches, k);
-        found.scored_exactly += spent;
-        (Tier::SignsThenCodes, found)
     }
 }
 
@@ -96,7 +122,7 @@ mod tests {
             vectors.put(ordinal, &near_and_far[..2 + 2 * (ordinal as usize % 2)]).unwrap();
         }
         vectors.put(500, &[-1.0, 0.0, 0.0, -1.0, 1.0, 0.0]).unwrap();
-        let found = vectors.search(&query(&[1.0, 0.0]), None, 3);
+        let found = vectors.search(&query(&[1.0, 0.0]), None, 3, 3);
         assert_eq!(ordinals(&found), [500, 0, 1]);
         assert_eq!((found.hits[0].1, found.plan.tier), (1.0, Tier::Codes));
     }
@@ -115,7 +141,7 @@ mod tests {
             backward.put(299 - ordinal, &vector(299 - ordinal)).unwrap();
         }
         let asked = query(&[0.3, 0.2, 0.9]);
-        assert_eq!(forward.search(&asked, None, 20), backward.search(&asked, None, 20));
+        assert_eq!(forward.search(&asked, None, 20, 20), backward.search(&asked, None, 20, 20));
     }
 
     /// The narrowest and a wide vector are searched like any other.
@@ -130,7 +156,7 @@ mod tests {
             }
             let mut asked = vec![0.01; dim];
             asked[0] = 2.0;
-            let found = vectors.search(&query(&asked), None, 2);
+            let found = vectors.search(&query(&asked), None, 2, 2);
             assert_eq!((found.hits[0].0, found.plan.tier), (0, Tier::Codes));
             assert!((1.0 - found.hits[0].1).abs() < 1e-5, "cosine {}", found.hits[0].1);
         }
@@ -140,6 +166,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "another dimension")]
     fn query_of_another_dimension_panics() {
-        let _ = Vectors::new(2).search(&query(&[1.0]), None, 1);
+        let _ = Vectors::new(2).search(&query(&[1.0]), None, 1, 1);
     }
 }

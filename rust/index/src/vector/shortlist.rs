@@ -1,142 +1,158 @@
-//! A short list of likely ordinals from sign bits, and the judgement whether it was long enough.
+//! Who is likely enough to be a hit, as estimates from signs tell.
 //!
-//! Sign bits are taken about a centre. Many embedders put all texts into one narrow cone; without
-//! a centre their sign bits are mostly the cone's own (recall 0.5), about its mean they are not (0.99).
+//! How well signs rank depends on the embedder and on the query, so no fixed length of a shortlist suits all. A first one is
+//! taken by estimates alone. What its hits score, exactly, then says how far everybody else must be estimated to reach:
+//! rows within [`DEVIATIONS`] standard errors of that are read too.
 //!
-//! How well sign bits rank still depends on the embedder and on the query, so no fixed length suits all.
-//! A list is judged after the fact: its best hits, by exact score, have some spread of distances.
-//! Where the list ends well beyond that spread, hits of the same quality further out are rare.
-//! Where it ends within, the list cut the hits off, and the codes of all matches must be read.
-//!
-//! The judgement uses nothing but the query and the vectors. One remembered between searches
-//! would depend on when it was made, and two processes could answer differently (I3, I14).
+//! This uses nothing but the query and the vectors. Anything remembered between searches would depend on when it was
+//! learnt, and two processes could answer differently (I3, I14).
 
-use roaring::RoaringBitmap;
-
-use super::best::Hit;
-use super::limits::EDGE_DEVIATIONS;
-use super::rows::Rows;
+use super::kernels::BLOCK;
+use super::limits::DEVIATIONS;
+use super::signs::{NOBODY, SignQuery, Signs};
 use super::unit::UnitQuery;
+use crate::bits::Bits;
+use crate::top::Top;
 
-/// The ordinals nearest by sign bits, and the largest distance among them.
+/// The most that each row's cosine is likely to be.
 #[derive(Debug)]
-pub(super) struct Shortlist {
-    pub ordinals: RoaringBitmap,
-    edge: u32,
+pub(super) struct Estimates<'a> {
+    owners: &'a [u32],
+    mask: Option<&'a Bits>,
+    reach: Vec<f32>,
+    top: Top,
 }
 
-impl Shortlist {
-    /// Takes at least `len` of the ordinals, with all that are as near as the last of them: a tie
-    /// broken by ordinal would let the numbering of memories decide which are found.
-    pub fn new(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, len: usize) -> Self {
-        let mut edge = Edge::new(rows.dim(), len);
-        let mut near = Vec::new();
-        walk_distances(rows, query, ordinals, |ordinal, distance| {
-            if edge.admits(distance) {
-                near.push((ordinal, distance));
+/// Those that are likely to be nearest.
+#[derive(Debug, PartialEq)]
+pub(super) struct Nearest {
+    /// In their order.
+    pub ordinals: Vec<u32>,
+    /// All rows estimated to reach this are theirs.
+    floor: f32,
+}
+
+impl<'a> Estimates<'a> {
+    /// Estimates the rows of ordinals in the mask, or all, and finds the `rows` that reach furthest.
+    pub fn new(signs: &'a Signs, query: &UnitQuery, mask: Option<&'a Bits>, rows: usize) -> Self {
+        let owners = signs.owners();
+        let (mut top, mut reach) = (Top::new(rows, f32::NEG_INFINITY), Vec::with_capacity(owners.len()));
+        let wanted = |block: usize| mask.map_or(u32::MAX, |mask| signs.rows_of(block, mask));
+        let query = SignQuery::new(&query.exact, signs.centre());
+        signs.for_each_block(&query, DEVIATIONS, wanted, |block, mut reaching, most| {
+            reach.resize(block * BLOCK, f32::NEG_INFINITY);
+            reach.extend_from_slice(most);
+            while reaching != 0 {
+                let row = reaching.trailing_zeros() as usize;
+                reaching &= reaching - 1;
+                let owner = owners[block * BLOCK + row];
+                if owner != NOBODY {
+                    top.push(owner, most[row]);
+                }
             }
+            top.floor
         });
-        let edge = edge.distance as u32;
-        let within = near.into_iter().filter(|&(_, distance)| distance <= edge);
-        Self { ordinals: within.map(|(ordinal, _)| ordinal).collect(), edge }
+        Self { owners, mask, reach, top }
     }
 
-    /// Whether the list reaches far enough beyond its best `hits` to have missed hardly any.
-    pub fn holds(&self, rows: &Rows, query: &UnitQuery, hits: &[Hit]) -> bool {
-        let mut distances = Vec::with_capacity(hits.len());
-        let ordinals = hits.iter().map(|hit| hit.ordinal).collect();
-        walk_distances(rows, query, &ordinals, |_, distance| {
-            distances.push(f64::from(distance));
-        });
-        let count = distances.len() as f64;
-        let mean = distances.iter().sum::<f64>() / count;
-        let variance = distances.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() / count;
-        mean + EDGE_DEVIATIONS * variance.sqrt() <= f64::from(self.edge)
-    }
-}
-
-/// The distance within which the nearest `len` of all seen so far lie. It only ever shrinks.
-struct Edge {
-    len: usize,
-    distance: usize,
-    /// How many were admitted at each distance, and how many within the edge.
-    at: Vec<usize>,
-    within: usize,
-}
-
-impl Edge {
-    fn new(distance_max: usize, len: usize) -> Self {
-        Self { len: len.max(1), distance: distance_max, at: vec![0; distance_max + 1], within: 0 }
-    }
-
-    fn admits(&mut self, distance: u32) -> bool {
-        let distance = distance as usize;
-        if distance > self.distance {
-            return false;
+    /// The owners of the rows that reach furthest, and of all that reach as far as the last of them: a tie broken by ordinal
+    /// would let the numbering of memories decide which are found. Of more rows than were asked for, when those belong to
+    /// fewer than `ordinals_min`.
+    pub fn nearest(&mut self, ordinals_min: usize) -> Nearest {
+        loop {
+            self.top.settle();
+            let ordinals = in_order(self.top.kept.iter().map(|(ordinal, _)| *ordinal).collect());
+            let rows = self.top.depth();
+            if ordinals.len() >= ordinals_min || self.top.kept.len() < rows {
+                // With fewer rows than were asked for, nobody is left.
+                let floor = if self.top.kept.len() < rows { f32::NEG_INFINITY } else { self.top.floor };
+                return Nearest { ordinals, floor };
+            }
+            self.top = self.furthest(rows.saturating_mul(2));
         }
-        self.at[distance] += 1;
-        self.within += 1;
-        // Draws in while enough lie strictly inside; at distance 0 none do.
-        while self.within - self.at[self.distance] >= self.len {
-            self.within -= self.at[self.distance];
-            self.distance -= 1;
+    }
+
+    fn furthest(&self, rows: usize) -> Top {
+        let mut top = Top::new(rows, f32::NEG_INFINITY);
+        self.reaching(f32::NEG_INFINITY).for_each(|(owner, reach)| top.push(owner, reach));
+        top
+    }
+
+    /// The others that are likely to reach `least`.
+    pub fn likely(&self, least: f32, nearest: &Nearest) -> Vec<u32> {
+        if least >= nearest.floor {
+            return Vec::new();
         }
-        true
+        let rows = self.reaching(least).filter(|(_, reach)| *reach < nearest.floor);
+        let mut found = in_order(rows.map(|(owner, _)| owner).collect());
+        found.retain(|ordinal| nearest.ordinals.binary_search(ordinal).is_err());
+        found
+    }
+
+    /// The rows of matches that are likely to reach `least`.
+    fn reaching(&self, least: f32) -> impl Iterator<Item = (u32, f32)> {
+        let is_match = |owner: u32| owner != NOBODY && self.mask.is_none_or(|mask| mask.contains(owner));
+        let blocks = self.owners.as_chunks::<BLOCK>().0.iter().zip(self.reach.as_chunks().0);
+        let rows = blocks
+            .filter(move |(_, reach)| any_reaches(reach, least))
+            .flat_map(|(owners, reach)| owners.iter().copied().zip(reach.iter().copied()));
+        rows.filter(move |(owner, reach)| *reach >= least && is_match(*owner))
     }
 }
 
-/// Gives each ordinal with the fewest sign bits by which one of its rows differs from the query.
-fn walk_distances(rows: &Rows, query: &UnitQuery, ordinals: &RoaringBitmap, mut visit: impl FnMut(u32, u32)) {
-    let signs = rows.signs_of(&query.exact);
-    let mut distances = Vec::new();
-    rows.walk(ordinals, |block| {
-        distances.resize(block.rows().len(), 0);
-        rows.sign_distances(&signs, block.rows(), &mut distances);
-        block.for_each_owner(&distances, u32::min, &mut visit);
-    });
+/// Whether any row of a block reaches `least`. Without a branch, so that a processor compares several at once.
+#[inline]
+fn any_reaches(reach: &[f32; BLOCK], least: f32) -> bool {
+    reach.iter().fold(0, |any, reach| any | u8::from(*reach >= least)) != 0
+}
+
+fn in_order(mut ordinals: Vec<u32>) -> Vec<u32> {
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    ordinals
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::unit::normalise;
 
-    /// Rows of 64 numbers whose sign bits differ from the all-positive query in `distances`.
-    fn rows_at(distances: &[u32]) -> (Rows, UnitQuery) {
-        let mut rows = Rows::new(64);
-        for (ordinal, &distance) in (0..).zip(distances) {
-            let numbers: Vec<f32> = (0..64).map(|bit| if bit < distance { -1.0 } else { 1.0 }).collect();
-            rows.append(ordinal, &normalise(&numbers).unwrap());
-        }
-        (rows, UnitQuery::new(&[1.0; 64], 64).unwrap())
+    const OWNERS: [u32; BLOCK] = {
+        let mut owners = [NOBODY; BLOCK];
+        (owners[0], owners[1], owners[2], owners[3], owners[4]) = (7, 3, 3, 5, 9);
+        owners
+    };
+
+    fn estimates(reach: [f32; 6], mask: Option<&Bits>, rows: usize) -> Estimates<'_> {
+        let mut estimates = Estimates { owners: &OWNERS, reach: reach.to_vec(), mask, top: Top::new(1, 0.0) };
+        estimates.reach.resize(BLOCK, f32::NEG_INFINITY);
+        estimates.top = estimates.furthest(rows);
+        estimates
     }
 
-    fn hits(ordinals: impl Iterator<Item = u32>) -> Vec<Hit> {
-        ordinals.map(|ordinal| Hit { score: 0.5, ordinal }).collect()
-    }
-
-    /// The nearest are taken in ordinal order, and a tie at the edge is taken whole.
+    /// The nearest come in the order of ordinals, one for all of an owner's rows, and a tie at the end is taken whole.
     #[test]
-    fn ties_at_the_edge_are_all_taken() {
-        let (rows, query) = rows_at(&[9, 3, 5, 3, 1, 3]);
-        let list = Shortlist::new(&rows, &query, &(0..6).collect(), 2);
-        assert_eq!((list.ordinals, list.edge), ([1, 3, 4, 5].into(), 3));
+    fn ties_at_the_end_are_all_taken() {
+        let mut estimates = estimates([0.5, 0.9, 0.1, 0.5, 0.2, 1.0], None, 2);
+        assert_eq!(estimates.nearest(1), Nearest { ordinals: vec![3, 5, 7], floor: 0.5 });
     }
 
-    /// A list longer than what there is holds everything.
+    /// Rows of the same owner do not crowd out the others: as many owners come as are asked for, if there are so many.
     #[test]
-    fn short_supply_is_taken_whole() {
-        let (rows, query) = rows_at(&[9, 3]);
-        let list = Shortlist::new(&rows, &query, &(0..2).collect(), 5);
-        assert_eq!(list.ordinals, [0, 1].into());
+    fn rows_of_one_owner_do_not_crowd_out_others() {
+        let mut estimates = estimates([0.2, 0.9, 0.8, 0.3, 0.1, 1.0], None, 2);
+        assert_eq!(estimates.nearest(2).ordinals, [3, 5, 7]);
+        assert_eq!(estimates.nearest(99).ordinals, [3, 5, 7, 9]);
     }
 
-    /// A list that ends far beyond its best hits holds; one whose hits crowd its edge does not.
+    /// Those likely to reach a score are told, without those that were near before, and nobody outside the mask.
     #[test]
-    fn list_is_judged_by_where_its_hits_lie() {
-        let (rows, query) = rows_at(&[4, 5, 6, 20, 20, 21]);
-        let list = Shortlist::new(&rows, &query, &(0..6).collect(), 5);
-        assert!(list.holds(&rows, &query, &hits(0..3)));
-        assert!(!list.holds(&rows, &query, &hits(2..5)));
+    fn likely_ones_beyond_the_nearest_are_told() {
+        let mask = Bits::from(&[3, 5, 7].into());
+        let mut estimates = estimates([0.4, 0.9, 0.5, 0.3, 0.6, 1.0], Some(&mask), 1);
+        let nearest = estimates.nearest(1);
+        assert_eq!(nearest.ordinals, [3]);
+        assert_eq!(estimates.likely(0.35, &nearest), [7]);
+        assert_eq!(estimates.likely(0.3, &nearest), [5, 7]);
+        assert_eq!(estimates.likely(0.9, &nearest), [] as [u32; 0]);
     }
 }

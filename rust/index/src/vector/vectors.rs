@@ -99,7 +99,9 @@ impl Vectors {
 
     /// Takes `ordinal` out of every later search. Nothing happens if it has no vector.
     pub fn remove(&mut self, ordinal: u32) {
-        self.live.remove(ordinal);
+        if self.live.remove(ordinal) {
+            self.rows.disown(ordinal);
+        }
     }
 
     /// Whether `ordinal` has a vector.
@@ -215,6 +217,7 @@ impl Vectors {
 mod tests {
     use super::super::search::Search;
     use super::*;
+    use crate::bits::{Among, Bits};
 
     fn query(numbers: &[f32]) -> UnitQuery {
         UnitQuery::new(numbers, numbers.len()).unwrap()
@@ -231,12 +234,13 @@ mod tests {
         vectors.put(7, &[2.0, 0.0]).unwrap();
         vectors.put(3, &[0.6, 0.8]).unwrap();
         let asked = query(&[1.0, 0.0]);
-        assert_eq!(vectors.search(&asked, None, 5).hits, [(7, 1.0), (3, 0.6)]);
+        assert_eq!(vectors.search(&asked, None, 5, 5).hits, [(7, 1.0), (3, 0.6)]);
         let only_three = RoaringBitmap::from([3, 99]);
-        assert_eq!(ordinals(&vectors.search(&asked, Some(&only_three), 5)), [3]);
+        let among = Among { matching: &only_three, mask: &Bits::from(&only_three) };
+        assert_eq!(ordinals(&vectors.search(&asked, Some(among), 5, 5)), [3]);
         vectors.remove(7);
         vectors.remove(1_000);
-        assert_eq!(ordinals(&vectors.search(&asked, None, 5)), [3]);
+        assert_eq!(ordinals(&vectors.search(&asked, None, 5, 5)), [3]);
         assert_eq!((vectors.len(), vectors.contains(7)), (1, false));
         assert_eq!((vectors.cosine(&asked, 7), vectors.cosine(&asked, 3)), (None, Some(0.6)));
     }
@@ -285,7 +289,7 @@ mod tests {
         assert_eq!((vectors.dead_rows(), compacted.dead_rows()), (68, 0));
         for k in [1, 10, 200] {
             let asked = query(&[0.2, 0.4, 0.1]);
-            assert_eq!(compacted.search(&asked, None, k), vectors.search(&asked, None, k));
+            assert_eq!(compacted.search(&asked, None, k, k), vectors.search(&asked, None, k, k));
         }
     }
 
@@ -301,7 +305,7 @@ mod tests {
         assert_eq!(vectors.mean(), [0.0, 1.0 / 3.0]);
         let recentred = vectors.recentred(&vectors.mean()).unwrap();
         let asked = query(&[0.6, 0.8]);
-        assert_eq!(recentred.search(&asked, None, 9), vectors.search(&asked, None, 9));
+        assert_eq!(recentred.search(&asked, None, 9, 9), vectors.search(&asked, None, 9, 9));
         let wrong = VectorError::WrongLength { expected: 2, found: 1 };
         assert_eq!(vectors.recentred(&[0.0]).unwrap_err(), wrong);
         let nan = VectorError::NotANumber { row: 0, position: 1 };

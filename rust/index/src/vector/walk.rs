@@ -1,7 +1,5 @@
 //! From ordinals to rows and back: a scan scores rows, a search wants memories.
 
-use roaring::RoaringBitmap;
-
 use super::limits::BLOCK_ORDINALS;
 
 /// The rows of one ordinal, which always lie together.
@@ -21,17 +19,10 @@ pub(super) struct Block {
     one_row_each: bool,
 }
 
-/// Walks the ordinals upwards, some hundreds at a time, resolved to row numbers by their spans.
-pub(super) fn walk(spans: &[Span], ordinals: &RoaringBitmap, mut visit: impl FnMut(&Block)) {
-    let mut remaining = ordinals.iter();
-    let mut buffer = [0; BLOCK_ORDINALS];
+/// Walks the ordinals, some hundreds at a time, resolved to row numbers by their spans.
+pub(super) fn walk(spans: &[Span], mut ordinals: impl Iterator<Item = u32>, mut visit: impl FnMut(&Block)) {
     let mut block = Block::default();
-    loop {
-        let batch = remaining.next_many(&mut buffer);
-        if batch.is_empty() {
-            return;
-        }
-        block.fill(spans, batch);
+    while block.fill(spans, ordinals.by_ref().take(BLOCK_ORDINALS)) {
         visit(&block);
     }
 }
@@ -60,18 +51,20 @@ impl Block {
         }
     }
 
-    fn fill(&mut self, spans: &[Span], ordinals: &[u32]) {
+    /// Takes these ordinals in place of those before; says whether there are any.
+    fn fill(&mut self, spans: &[Span], ordinals: impl Iterator<Item = u32>) -> bool {
         self.ordinals.clear();
-        self.ordinals.extend_from_slice(ordinals);
         self.rows.clear();
         self.ends.clear();
         self.one_row_each = true;
-        for &ordinal in ordinals {
+        for ordinal in ordinals {
             let span = spans.get(ordinal as usize).copied().unwrap_or_default();
+            self.ordinals.push(ordinal);
             self.rows.extend(span.first..span.first + span.count);
             self.ends.push(self.rows.len());
             self.one_row_each &= span.count == 1;
         }
+        !self.ordinals.is_empty()
     }
 }
 
@@ -81,7 +74,7 @@ mod tests {
 
     fn owners(spans: &[Span], ordinals: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
         let mut seen = Vec::new();
-        walk(spans, &ordinals.into_iter().collect(), |block| {
+        walk(spans, ordinals.into_iter(), |block| {
             block.for_each_owner(block.rows(), u32::max, |ordinal, row| {
                 seen.push((ordinal, row));
             });

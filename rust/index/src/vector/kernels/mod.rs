@@ -22,6 +22,34 @@ const LANES: usize = 32;
 /// Scores `rows` of a table (by row number) against a query, one into each place of the last slice.
 pub(super) type ScoreRows<Q, T, S> = fn(&[Q], &[T], &[u32], &mut [S]);
 
+/// Rows whose signs lie together.
+pub(super) const BLOCK: usize = 32;
+
+/// Estimates a block of rows by a [`Line`]; the bits of the outcome are the rows that reach `floor`.
+///
+/// The sum of a row is that of the entries that its nibbles choose, each from a table of 16 of its own. The block holds, table
+/// by table, 16 bytes: the low nibble of byte `n` is row `n`'s, the high one row `16 + n`'s. There is an even number of tables.
+pub(super) type EstimateBlock =
+    fn(line: &Line<'_>, block: &[u8], factors: &[[f32; BLOCK]; 3], floor: f32, reach: &mut [f32; BLOCK]) -> u32;
+
+/// How a query's estimates follow from sums: with the factors `[worth, error, along]` of a row,
+/// `worth × (step × sum + base) + along + deviations × error + offset`.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub tables: &'a [u8],
+    pub step: f32,
+    pub base: f32,
+    pub deviations: f32,
+    pub offset: f32,
+}
+
+/// The largest entry of a table: four of them fit a byte, and the estimate's own error is far larger than their rounding.
+pub(super) const ENTRY_MAX: u8 = 63;
+/// Tables whose largest entries add up to no more than an unsigned 16-bit number holds.
+const TABLES_AT_ONCE: usize = 1_024;
+/// Bytes of one table, and of all rows' nibbles for it.
+const TABLE: usize = 16;
+
 /// The inner loops of one kind of CPU.
 pub(super) struct Kernels {
     /// Which variant this is, for `explain`.
@@ -31,8 +59,8 @@ pub(super) struct Kernels {
     pub dot_exact: fn(&[f32], &[f32]) -> f32,
     /// Dot products of 16-bit query codes with rows of i8 codes.
     pub dot_codes_rows: ScoreRows<i16, i8, i32>,
-    /// How many sign bits of each row differ from the query's.
-    pub sign_distance_rows: ScoreRows<u64, u64, u32>,
+    /// What 32 rows' cosines are estimated to reach: see [`EstimateBlock`].
+    pub estimate_block: EstimateBlock,
 }
 
 /// The kernels for the CPU that runs this.
@@ -119,18 +147,24 @@ mod tests {
             prop_assert_eq!(fast, plain);
         }
 
-        /// Sign distances are equal.
+        /// Estimates have the same bits, also for more tables than can be added up at once.
         #[test]
-        fn sign_distance_equals_scalar(
-            query in prop::collection::vec(any::<u64>(), 1..20),
-            seed in prop::collection::vec(any::<u64>(), 33),
-            rows in prop::collection::vec(0u32..20, 0..40),
+        fn estimates_equal_scalar(
+            pairs in prop_oneof![1usize..40, 500usize..530],
+            seed in prop::collection::vec(any::<u8>(), 997),
+            factors in prop::collection::vec(-1f32..1.0, 3 * BLOCK),
+            floor in -100f32..100.0,
         ) {
-            let signs: Vec<u64> = seed.iter().copied().cycle().take(20 * query.len()).collect();
-            let (mut fast, mut plain) = (vec![0; rows.len()], vec![0; rows.len()]);
-            (kernels().sign_distance_rows)(&query, &signs, &rows, &mut fast);
-            (SCALAR.sign_distance_rows)(&query, &signs, &rows, &mut plain);
-            prop_assert_eq!(fast, plain);
+            let bytes = |from: usize| seed.iter().copied().cycle().skip(from).take(2 * TABLE * pairs).collect::<Vec<u8>>();
+            let (mut tables, block) = (bytes(0), bytes(500));
+            tables.iter_mut().for_each(|entry| *entry %= ENTRY_MAX + 1);
+            let line = Line { tables: &tables, step: 0.01, base: -12.0, deviations: 2.5, offset: 0.1 };
+            let factors: &[[f32; BLOCK]; 3] = factors.as_chunks().0.try_into().unwrap();
+            let (mut fast, mut plain) = ([0.0; BLOCK], [0.0; BLOCK]);
+            let bits = (kernels().estimate_block)(&line, &block, factors, floor, &mut fast);
+            prop_assert_eq!(bits, (SCALAR.estimate_block)(&line, &block, factors, floor, &mut plain));
+            prop_assert_eq!(fast.map(f32::to_bits), plain.map(f32::to_bits));
+            prop_assert!(plain.iter().enumerate().all(|(row, reach)| (*reach >= floor) == (bits >> row & 1 == 1)));
         }
     }
 
@@ -141,5 +175,16 @@ mod tests {
         let mut out = [0];
         (kernels().dot_codes_rows)(&query, &row, &[0], &mut out);
         assert_eq!(out, [-65_536 * 258 * 127]);
+    }
+
+    /// The largest entries of the most tables sum without overflow on every variant.
+    #[test]
+    fn largest_signs_do_not_overflow() {
+        let tables = vec![ENTRY_MAX; TABLE * 16_384];
+        let line = Line { tables: &tables, step: 1.0, base: 0.0, deviations: 0.0, offset: 0.0 };
+        let mut sums = [0.0; BLOCK];
+        let bits =
+            (kernels().estimate_block)(&line, &tables, &[[1.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]], 1.0, &mut sums);
+        assert_eq!((bits, sums), (u32::MAX, [63.0 * 16_384.0; BLOCK]));
     }
 }

@@ -1,12 +1,13 @@
 //! The kernels for aarch64, where NEON is part of the base instruction set.
 
 use std::arch::aarch64::{
-    float32x4_t, int32x4_t, vadd_f32, vaddq_f32, vaddq_s32, vaddvq_s32, vdupq_n_f32, vdupq_n_s32, vget_high_f32,
-    vget_high_s8, vget_high_s16, vget_lane_f32, vget_low_f32, vget_low_s8, vget_low_s16, vld1q_f32, vld1q_s8,
-    vld1q_s16, vmlal_s16, vmovl_s8, vmulq_f32,
+    float32x4_t, int32x4_t, vadd_f32, vaddq_f32, vaddq_s32, vaddvq_s32, vaddw_high_u8, vaddw_u8, vandq_u8, vdupq_n_f32,
+    vdupq_n_s32, vdupq_n_u8, vdupq_n_u16, vget_high_f32, vget_high_s8, vget_high_s16, vget_lane_f32, vget_low_f32,
+    vget_low_s8, vget_low_s16, vget_low_u8, vld1q_f32, vld1q_s8, vld1q_s16, vld1q_u8, vmlal_s16, vmovl_s8, vmulq_f32,
+    vqtbl1q_u8, vshrq_n_u8, vst1q_u16,
 };
 
-use super::{Kernels, LANES, each_row, scalar};
+use super::{BLOCK, Kernels, LANES, Line, TABLE, TABLES_AT_ONCE, each_row, scalar};
 
 /// Numbers in one register of f32.
 const FLOATS: usize = 4;
@@ -21,8 +22,8 @@ pub(super) static NEON: Kernels = Kernels {
     dot_exact: |a, b| unsafe { dot_exact(a, b) },
     // SAFETY: as above.
     dot_codes_rows: |query, codes, rows, out| unsafe { dot_codes_rows(query, codes, rows, out) },
-    // The compiler counts bits with NEON by itself.
-    sign_distance_rows: scalar::sign_distance_rows,
+    // SAFETY: as above.
+    estimate_block: |line, block, factors, floor, reach| unsafe { estimate_block(line, block, factors, floor, reach) },
 };
 
 #[target_feature(enable = "neon")]
@@ -98,4 +99,36 @@ fn add_codes(sums: &mut [int32x4_t; 2], query: &[i16; CODES], row: &[i8; CODES])
     sums[1] = vmlal_s16(sums[1], vget_high_s16(low), vget_high_s16(row_low));
     sums[0] = vmlal_s16(sums[0], vget_low_s16(high), vget_low_s16(row_high));
     sums[1] = vmlal_s16(sums[1], vget_high_s16(high), vget_high_s16(row_high));
+}
+
+#[target_feature(enable = "neon")]
+fn estimate_block(
+    line: &Line<'_>,
+    block: &[u8],
+    factors: &[[f32; BLOCK]; 3],
+    floor: f32,
+    reach: &mut [f32; BLOCK],
+) -> u32 {
+    const AT_ONCE: usize = TABLE * TABLES_AT_ONCE;
+    let mut sums = [0.0; BLOCK];
+    for (tables, block) in line.tables.chunks(AT_ONCE).zip(block.chunks(AT_ONCE)) {
+        let mut whole = [vdupq_n_u16(0); 4];
+        for (table, codes) in tables.as_chunks::<TABLE>().0.iter().zip(block.as_chunks::<TABLE>().0) {
+            // SAFETY: both arrays hold the 16 bytes that a load reads.
+            let (table, codes) = unsafe { (vld1q_u8(table.as_ptr()), vld1q_u8(codes.as_ptr())) };
+            let lows = vqtbl1q_u8(table, vandq_u8(codes, vdupq_n_u8(0x0f)));
+            let highs = vqtbl1q_u8(table, vshrq_n_u8::<4>(codes));
+            whole[0] = vaddw_u8(whole[0], vget_low_u8(lows));
+            whole[1] = vaddw_high_u8(whole[1], lows);
+            whole[2] = vaddw_u8(whole[2], vget_low_u8(highs));
+            whole[3] = vaddw_high_u8(whole[3], highs);
+        }
+        for (whole, sums) in whole.into_iter().zip(sums.as_chunks_mut::<8>().0) {
+            let mut numbers = [0_u16; 8];
+            // SAFETY: the array holds the 8 numbers that are written.
+            unsafe { vst1q_u16(numbers.as_mut_ptr(), whole) };
+            sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += f32::from(number));
+        }
+    }
+    scalar::estimate(line, &sums, factors, floor, reach)
 }
