@@ -48,9 +48,18 @@ READINGS = (
 )
 
 
-def widest(can: Ability) -> Reading:
-    """Both legs, for those who have them; or the one."""
-    return next(reading for reading in reversed(LEGS) if reading.needs in can)
+def _widest(can: Ability) -> Reading | None:
+    """Both legs, for those who have them; or the one, if there is one."""
+    return next((reading for reading in reversed(LEGS) if reading.needs in can), None)
+
+
+def ask_widest(contestant: Contestant, question: Question) -> list[int]:
+    """What a contestant answers, asked by all that it has; one that has keys alone looks one up."""
+    reading = _widest(contestant.can)
+    if reading is None:
+        contestant.lookup(0)
+        return []
+    return reading.ask(contestant, question)
 
 
 class Truth:
@@ -102,6 +111,6 @@ def remembered(contestant: Contestant, memory: Memory) -> None:
     """Writes a memory, and raises if the next question does not find it."""
     contestant.remember(memory)
     word = memory.text.partition(" ")[0]
-    answer = widest(contestant.can).ask(contestant, Question(word, analysed(word), memory.vector))
+    answer = ask_widest(contestant, Question(word, analysed(word), memory.vector))
     if memory.ordinal not in answer:
         raise LookupError("what was written is not found")

@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING
 
 from contestants import ALL, Ability, Contestant, Memkura, Plain
 from measuring import Taken, beside_writer, bytes_on_disk, interleaved, resident_bytes
-from paths import LEGS, READINGS, Fresh, Reading, Truth, remembered, widest
+from paths import LEGS, READINGS, Fresh, Reading, Truth, ask_widest, remembered
 from tables import Table
 from workload import Question, Workload, clustered, seconds_of
 
@@ -66,12 +66,12 @@ _ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "RAYON_NUM_THREADS": "1",
     "TOKIO_WORKER_THREADS": "1",
-    "LANCE_CPU_THREADS": "1",
-    "LANCE_IO_THREADS": "1",
+    "LANCE_CPU_THREADS": "1",  # LANCE_IO_THREADS of 1 makes an index that never ends
     # And none tells anybody of it, or asks for a model.
     "ANONYMIZED_TELEMETRY": "False",
     "MEM0_TELEMETRY": "False",
     "HF_HUB_OFFLINE": "1",
+    "LANCE_LOG": "error",
 }
 
 
@@ -137,7 +137,8 @@ class Contest:
         return Truth(exact, self.questions)
 
     def _able(self, needs: Ability) -> dict[str, Contestant]:
-        return {name: contestant for name, contestant in self._open.items() if needs in contestant.can}
+        names = [of_kind.name for of_kind in self._classes if needs in of_kind.can]
+        return {name: self._open[name] for name in names if name in self._open}
 
     def close(self, *, for_good: bool = True) -> None:
         """Closes the contestants; those that could not come back stay, unless it is for good."""
@@ -188,7 +189,7 @@ class Contest:
         span = self._wanted.seconds / 10
         for name, contestant in [*able.items()] * _ROUNDS_BESIDE_WRITER:
             both = beside_writer(
-                functools.partial(widest(contestant.can).ask, contestant),
+                functools.partial(ask_widest, contestant),
                 self.questions,
                 functools.partial(_written, contestant, self.fresh),
                 span,
@@ -264,7 +265,7 @@ def resident(
     contestant = of_kind(folder)
     contestant.effort = contestant.effort if effort is None else effort
     for question in questions:
-        widest(of_kind.can).ask(contestant, question)
+        ask_widest(contestant, question)
     after = resident_bytes()
     contestant.close()
     return after[0] - before[0], after[1] - before[1]

@@ -4,8 +4,10 @@ Each is a class of the shape in ``contract.py``, and imports its library when it
 are left out. To add one, write the class and name it here.
 """
 
+from contestants.agents import LangGraphMemory, LangGraphSqlite, Mem0, Txtai
 from contestants.by_hand import ByHand
 from contestants.contract import DEPTH, Ability, Contestant, key
+from contestants.databases import Chroma, Lance, QdrantEdge, QdrantLocal, SqliteVec
 from contestants.graphs import FaissGraph, FaissLists, Hnswlib, Usearch, UsearchBytes
 from contestants.lexical import Bm25s, Tantivy
 from contestants.ours import Memkura
@@ -23,6 +25,15 @@ ALL: tuple[type[Contestant], ...] = (
     FaissGraph,
     FaissLists,
     ByHand,
+    SqliteVec,
+    Lance,
+    Chroma,
+    QdrantEdge,
+    QdrantLocal,
+    LangGraphMemory,
+    LangGraphSqlite,
+    Mem0,
+    Txtai,
 )
 
 __all__ = ["ALL", "DEPTH", "Ability", "Contestant", "Memkura", "Plain", "best", "key"]

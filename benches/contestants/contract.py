@@ -51,7 +51,7 @@ class Contestant(ABC):
     @classmethod
     def missing(cls) -> list[str]:
         """The modules that it needs and that are not installed."""
-        return [module for module in cls.requires if find_spec(module) is None]
+        return [module for module in cls.requires if not _is_there(module)]
 
     @abstractmethod
     def fill(self, load: Workload) -> None:
@@ -79,6 +79,13 @@ class Contestant(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Lets go of files and threads."""
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that the module would be in
+        return False
 
 
 def key(ordinal: int) -> str:

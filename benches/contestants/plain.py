@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workload import Matrix, Memory, Question, Workload
+
+_BUSY_SECONDS = 10
 
 
 def best(scores: Matrix, k: int, among: Matrix | None = None) -> list[int]:
@@ -99,23 +102,31 @@ class SqliteWords(Contestant):
     """FTS5 and an indexed key, in one database with a write-ahead log."""
 
     name = "sqlite3 + FTS5"
-    requires = ("sqlite3",)
+    requires: ClassVar[tuple[str, ...]] = ("sqlite3",)
     setup = "Python's sqlite3; WAL, synchronous=FULL or OFF; FTS5 unicode61; a prepared select by unique key"
-    can = Ability.TEXT | Ability.LOOKUP | Ability.DURABLE | Ability.RELAXED | Ability.REOPEN
+    can = Ability.TEXT | Ability.LOOKUP | Ability.DURABLE | Ability.RELAXED | Ability.REOPEN | Ability.THREADS
 
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
         super().__init__(folder, durable=durable)
-        self.execute = self.connect(folder / "memories.sqlite3")
+        self._of_thread = threading.local()
+        self._closing: list[Callable[[], object]] = []
         self.execute("PRAGMA journal_mode = WAL")
-        self.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
         self.execute("CREATE TABLE IF NOT EXISTS memory (id INTEGER PRIMARY KEY, key TEXT UNIQUE, summary TEXT)")
         self.execute("CREATE TABLE IF NOT EXISTS tagged (tag TEXT, id INTEGER, PRIMARY KEY (tag, id)) WITHOUT ROWID")
         self.execute("CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(summary, content='', tokenize='unicode61')")
 
-    def connect(self, path: Path) -> Callable[..., Any]:
-        """What executes a statement."""
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        return self._connection.execute
+    def execute(self, statement: str, values: tuple[object, ...] = ()) -> Any:  # noqa: ANN401 - rows
+        """By this thread's own connection."""
+        if not hasattr(self._of_thread, "execute"):
+            connection = self.connect(self.folder / "memories.sqlite3")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'OFF'}")
+            self._closing.append(connection.close)
+            self._of_thread.execute = connection.execute
+        return self._of_thread.execute(statement, values)
+
+    def connect(self, path: Path) -> Any:  # noqa: ANN401 - of either module
+        """A connection."""
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
 
     def fill(self, load: Workload) -> None:
         """In one transaction."""
@@ -139,8 +150,8 @@ class SqliteWords(Contestant):
             rows = self.execute("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (terms, k))
         else:
             rows = self.execute(
-                "SELECT rowid FROM words WHERE words MATCH ? AND rowid IN (SELECT id FROM tagged WHERE tag = ?) "
-                "ORDER BY rank LIMIT ?",
+                "SELECT rowid FROM words WHERE words MATCH ? "
+                "AND EXISTS (SELECT 1 FROM tagged WHERE tag = ? AND id = words.rowid) ORDER BY rank LIMIT ?",
                 (terms, tag, k),
             )
         return [at for (at,) in rows]
@@ -157,5 +168,6 @@ class SqliteWords(Contestant):
         self.execute("COMMIT")
 
     def close(self) -> None:
-        """Closes the database."""
-        self._connection.close()
+        """Closes every thread's connection."""
+        for close in self._closing:
+            close()
