@@ -71,7 +71,7 @@ _ENVIRONMENT = {
     "ANONYMIZED_TELEMETRY": "False",
     "MEM0_TELEMETRY": "False",
     "HF_HUB_OFFLINE": "1",
-    "LANCE_LOG": "error",
+    "LANCEDB_LOG": "error",
 }
 
 
@@ -341,7 +341,7 @@ class Run:
         contest = Contest(clustered(self._memories, self._wanted.questions), folder / "english", self._wanted)
         loads = contest.fill(self._classes, f"load: {self._memories:,} memories, indexed and kept")
         contest.tune()
-        self._show(_line_up(self._classes, contest.efforts()))
+        self._show(_line_up(self._classes, contest.efforts(), loads.notes))
         self._measure("load", lambda: loads)
         for reading in READINGS:
             self._measure(reading.name, functools.partial(contest.read, reading))
@@ -376,10 +376,11 @@ class Run:
             print(table.text(markdown=self._wanted.markdown), flush=True)
 
 
-def _line_up(classes: Iterable[type[Contestant]], efforts: Mapping[str, int]) -> Table:
+def _line_up(classes: Iterable[type[Contestant]], efforts: Mapping[str, int], failures: list[str]) -> Table:
     table = Table("contestants", ("contestant", "version", "effort", "set up with"), figures_from=4)
     for of_kind in classes:
         table.rows.append((of_kind.name, _versions(of_kind), str(efforts.get(of_kind.name, "-")), of_kind.setup))
+    table.notes += failures
     table.notes += [f"{each.name} is not installed ({', '.join(each.missing())})" for each in ALL if each.missing()]
     return table
 

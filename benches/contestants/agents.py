@@ -137,7 +137,7 @@ class Mem0(Contestant):
 
     name = "mem0"
     requires = ("mem0", "qdrant_client")
-    setup = "add(infer=False); local Qdrant on disk; without fastembed and spaCy, so by vectors alone"
+    setup = "add(infer=False); Qdrant local; without fastembed and spaCy, so by vectors alone, above 0"
     can = Ability.VECTOR | Ability.FILTER | Ability.DURABLE
 
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
@@ -201,9 +201,11 @@ class Txtai(Contestant):
         from txtai.embeddings import Embeddings
 
         self._known = Known()
-        self._embeddings = Embeddings(
-            {"method": "external", "transform": self._known.as_array, "content": True, "hybrid": True}
-        )
+
+        def transform(texts: Sequence[str]) -> Matrix:  # a method would be taken for a class, and called
+            return self._known.as_array(texts)
+
+        self._embeddings = Embeddings({"method": "external", "transform": transform, "content": True, "hybrid": True})
 
     def fill(self, load: Workload) -> None:
         """All at once."""

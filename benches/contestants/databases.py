@@ -78,7 +78,7 @@ class Lance(Contestant):
     name = "lancedb"
     requires = ("lancedb", "pyarrow")
     setup = (
-        f"IVF_HNSW_SQ of one partition, m {_M}, ef_construction {_EF_CONSTRUCTION}, ef by effort, refine_factor {_REFINE}; "
+        f"IVF_HNSW_SQ of one partition, m {_M}, ef_construction {_EF_CONSTRUCTION}, ef by effort, refine {_REFINE}; "
         "FTS, LabelList on tags, BTree on the key; RRFReranker; a memory written alone is found by scanning"
     )
     can = _ALL | Ability.DURABLE | Ability.THREADS
