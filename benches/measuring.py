@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import threading
 import time
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Answer = TypeVar("Answer")
 
+_SEED = 7
 # However slow a contestant is, it is asked so often.
 _TIMES_MIN = 5
 _NANOSECONDS = 1e9
@@ -52,7 +54,7 @@ def interleaved(
     warm: int = 0,
     tidy: Callable[[str], object] = lambda _name: None,
 ) -> dict[str, Taken]:
-    """Asks every contestant each question in turn, another one first each time.
+    """Asks every contestant each question in turn, in another order each time.
 
     The first `warm` questions are asked once before, and not counted. A contestant that has taken `seconds_max` is
     asked no more. One that raises is out of this path, and what it raised is kept. `tidy` is called after each, with
@@ -66,13 +68,12 @@ def interleaved(
                 _ask(warming, call, question)
                 tidy(name)
         taken[name].failure = warming.failure
-    order = list(calls)
+    chance = random.Random(_SEED)  # noqa: S311 - an order, not a secret
     gc.collect()
     gc.disable()  # or one contestant would pay for what another left
     try:
-        for at, question in enumerate(questions):
-            first = at % len(order) if order else 0
-            for name in order[first:] + order[:first]:
+        for question in questions:
+            for name in chance.sample([*calls], len(calls)):
                 if not taken[name].is_tired(seconds_max):
                     _ask(taken[name], calls[name], question)
                     tidy(name)

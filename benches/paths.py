@@ -48,14 +48,14 @@ READINGS = (
 )
 
 
-def _widest(can: Ability) -> Reading | None:
+def widest(can: Ability) -> Reading | None:
     """Both legs, for those who have them; or the one, if there is one."""
     return next((reading for reading in reversed(LEGS) if reading.needs in can), None)
 
 
 def ask_widest(contestant: Contestant, question: Question) -> list[int]:
     """What a contestant answers, asked by all that it has; one that has keys alone looks one up."""
-    reading = _widest(contestant.can)
+    reading = widest(contestant.can)
     if reading is None:
         contestant.lookup(0)
         return []

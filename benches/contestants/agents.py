@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contestants.contract import Ability, Contestant, key, ordinal
-from workload import DIM
+from workload import DIM, analysed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,6 @@ class LangGraphMemory(Contestant):
         from langgraph.store.base import PutOp
 
         self._known.learn(load.texts, load.vectors)
-        self._known.learn(load.questions, load.question_vectors)
         rows = enumerate(zip(load.texts, load.tags, strict=True))
         self._store.batch([PutOp(_NAMESPACE, key(at), _value(text, tags)) for at, (text, tags) in rows])
 
@@ -161,7 +160,6 @@ class Mem0(Contestant):
 
     def fill(self, load: Workload) -> None:
         """One by one, as its interface has it."""
-        self._known.learn(load.questions, load.question_vectors)
         for at, (text, tags, vector) in enumerate(zip(load.texts, load.tags, load.vectors, strict=True)):
             self._add(at, text, tags, vector)
 
@@ -209,9 +207,9 @@ class Txtai(Contestant):
 
     def fill(self, load: Workload) -> None:
         """All at once."""
-        self._known.learn(load.texts, load.vectors)
-        self._known.learn(load.questions, load.question_vectors)
-        rows = enumerate(zip(load.texts, load.tags, strict=True))
+        words = [analysed(text) for text in load.texts]
+        self._known.learn(words, load.vectors)
+        rows = enumerate(zip(words, load.tags, strict=True))
         self._embeddings.index([(at, _value(text, tags), None) for at, (text, tags) in rows])
 
     def text(self, question: Question, k: int, tag: str | None = None) -> list[int]:
@@ -227,16 +225,17 @@ class Txtai(Contestant):
         return self._found(question, k, tag, weights=0.5)
 
     def _found(self, question: Question, k: int, tag: str | None, weights: float) -> list[int]:
-        self._known.learn([question.text], question.vector[None, :])
+        self._known.learn([question.words], question.vector[None, :])
         condition = "" if tag is None else f"AND {tag} = 1"
         query = f"SELECT id FROM txtai WHERE similar(:asked) {condition} LIMIT {k}"  # noqa: S608 - names of our own
-        found = self._embeddings.search(query, k, weights=weights, parameters={"asked": question.text})
+        found = self._embeddings.search(query, k, weights=weights, parameters={"asked": question.words})
         return [int(row["id"]) for row in found]
 
     def remember(self, memory: Memory) -> None:
         """One upsert, in memory."""
-        self._known.learn([memory.text], memory.vector[None, :])
-        self._embeddings.upsert([(memory.ordinal, _value(memory.text, memory.tags), None)])
+        words = analysed(memory.text)
+        self._known.learn([words], memory.vector[None, :])
+        self._embeddings.upsert([(memory.ordinal, _value(words, memory.tags), None)])
 
     def close(self) -> None:
         """Closes its database."""
