@@ -51,6 +51,7 @@ class Contest:
             try:
                 contestant = of_kind(self._folder / of_kind.__name__)
                 taken[of_kind.name] = seconds_of(functools.partial(contestant.fill, self.load))
+                self._tune(contestant)
             except Exception as error:  # noqa: BLE001 - one that cannot take part does not stop the others
                 table.notes.append(_failed(of_kind.name, error))
                 continue
@@ -60,20 +61,18 @@ class Contest:
             table.rows.append((name, f"{of_it:.2f}", _times(of_it, taken.get(Memkura.name))))
         return table
 
-    def tune(self) -> None:
-        """Raises each contestant's effort until it finds nearly what brute force finds, or more finds no more."""
+    def _tune(self, contestant: Contestant) -> None:
+        """Raises its effort until it finds nearly what brute force finds, or more finds no more."""
         questions = self.questions[:_TUNING_QUESTIONS]
-        nearest = LEGS[1]
-        for name, contestant in self._able(nearest.needs).items():
-            most = 0.0
-            for effort in contestant.efforts:
-                contestant.effort = effort
-                shared = self.truth.shared(nearest, [nearest.ask(contestant, question) for question in questions])
-                if shared >= most + _RECALL_WORTH_IT:
-                    most, self._efforts[name] = shared, effort
-                if shared >= _RECALL:
-                    break
-            contestant.effort = self._efforts.get(name, contestant.effort)
+        nearest, name, most = LEGS[1], contestant.name, 0.0
+        for effort in contestant.efforts:
+            contestant.effort = effort
+            shared = self.truth.shared(nearest, [nearest.ask(contestant, question) for question in questions])
+            if shared >= most + _RECALL_WORTH_IT:
+                most, self._efforts[name] = shared, effort
+            if shared >= _RECALL:
+                break
+        contestant.effort = self._efforts.get(name, contestant.effort)
 
     def efforts(self) -> Mapping[str, int]:
         """What was chosen."""
@@ -206,7 +205,7 @@ class Contest:
             self.questions[:_OPENINGS],
             seconds_max=self._wanted.seconds,
             warm=1,
-            tidy=lambda name: opened.pop(name).close(),
+            tidy=lambda name: opened.pop(name).close() if name in opened else None,
         )
         return _times_table(f"open, then {reading.name}", taken)
 

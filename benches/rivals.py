@@ -81,7 +81,6 @@ class Run:
         """Reads first, then what is on disk, then writes."""
         contest = Contest(clustered(self._memories, self._wanted.questions), folder / "english", self._wanted)
         loads = contest.fill(self._classes, f"load: {self._memories:,} memories, indexed and kept")
-        contest.tune()
         self._show(_line_up(self._classes, contest.efforts(), loads.notes))
         self._measure("load", lambda: loads)
         for reading in READINGS:
