@@ -59,12 +59,15 @@ fmt: setup  ## format everything
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: setup  ## measure time beside rank_bm25 and numpy; SMOKE=1 only sees that it runs
+# The rivals of benches/rivals.py are large, so they are not installed here: `pip install --group rivals` does that.
+bench: setup  ## measure time beside rank_bm25, numpy and what else is there; SMOKE=1 only sees that it runs
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benches/speed.py $(if $(SMOKE),--smoke)
 	$(BIN)/python benches/opening.py $(if $(SMOKE),--smoke)
 	$(BIN)/python benches/responsiveness.py $(if $(SMOKE),--smoke)
 	$(BIN)/python benches/commits.py $(if $(SMOKE),--smoke)
+	$(BIN)/python benches/rivals.py $(if $(SMOKE),--smoke)
+	$(BIN)/python -m pytest benches $(if $(SMOKE),--benchmark-disable --quiet,--benchmark-only)
 
 golden: setup  ## measure recall on the Lighthouse questions
 	$(BIN)/memkura eval $(LIGHTHOUSE)/memories.jsonl $(LIGHTHOUSE)/questions.jsonl

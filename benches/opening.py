@@ -24,14 +24,12 @@ from rank_bm25 import BM25Okapi
 
 import memkura
 from memkura.embedders.given import Given
-from speed import Workload, _seconds
+from workload import DIM, Workload, fused, scattered, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_DIM = 384
 _DEPTH = 100
-_RRF = 60
 _BATCH = 10_000
 
 
@@ -45,7 +43,7 @@ def _fill(store: Path, load: Workload) -> None:
 
 
 def _given() -> Given:
-    return Given(_DIM, "synthetic")
+    return Given(DIM, "synthetic")
 
 
 def _keep_as_usual(folder: Path, load: Workload) -> None:
@@ -64,11 +62,8 @@ def _usual_first_recall(folder: Path, load: Workload) -> list[int]:
     with (folder / "bm25.pickle").open("rb") as file:
         bm25 = pickle.load(file)  # noqa: S301 - written above
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    fused: dict[int, float] = {}
-    for scores in (bm25.get_scores(load.questions[0].split()), vectors @ load.question_vectors[0]):
-        for rank, at in enumerate(np.argsort(-scores)[:_DEPTH], 1):
-            fused[int(at)] = fused.get(int(at), 0.0) + 1 / (_RRF + rank)
-    return sorted(fused, key=lambda at: (-fused[at], at))[:10]
+    legs = (bm25.get_scores(load.questions[0].split()), vectors @ load.question_vectors[0])
+    return fused([np.argsort(-scores)[:_DEPTH].tolist() for scores in legs], 10)
 
 
 def _copy_without_index(sealed: Path, bare: Path) -> None:
@@ -80,7 +75,7 @@ def _without_index(bare: Path, load: Workload) -> float:
     # Whoever holds the lock is the one who seals: so the copy stays without an index.
     with (bare / "index" / "1" / "LOCK").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _seconds(lambda: _first_recall(bare, load, None))
+        return seconds_of(lambda: _first_recall(bare, load, None))
 
 
 def main() -> None:
@@ -91,7 +86,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="small sizes, to see that it runs")
     wanted = parser.parse_args()
     memories, runs = (500, 2) if wanted.smoke else (wanted.memories, wanted.runs)
-    load = Workload(memories, 20)
+    load = scattered(memories, 20)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sealed = folder / "sealed.memkura"
@@ -99,17 +94,17 @@ def main() -> None:
         _keep_as_usual(folder, load)
         _copy_without_index(sealed, folder / "bare.memkura")
         cases: dict[str, Callable[[], float]] = {
-            "sealed, recall by words": lambda: _seconds(lambda: _first_recall(sealed, load, ["text"])),
-            "sealed, hybrid recall": lambda: _seconds(lambda: _first_recall(sealed, load, None)),
+            "sealed, recall by words": lambda: seconds_of(lambda: _first_recall(sealed, load, ["text"])),
+            "sealed, hybrid recall": lambda: seconds_of(lambda: _first_recall(sealed, load, None)),
             "from nothing, hybrid recall": lambda: _without_index(folder / "bare.memkura", load),
-            "pickled rank_bm25, mapped numpy": lambda: _seconds(lambda: _usual_first_recall(folder, load)),
+            "pickled rank_bm25, mapped numpy": lambda: seconds_of(lambda: _usual_first_recall(folder, load)),
         }
         seconds: dict[str, list[float]] = {case: [] for case in cases}
         for _ in range(runs + 1):
             for case, call in cases.items():
                 seconds[case].append(call())
     base = median(seconds["sealed, hybrid recall"][1:])
-    print(f"from opening {memories:,} memories x {_DIM} to the end of the first recall, median of {runs} (least)")
+    print(f"from opening {memories:,} memories x {DIM} to the end of the first recall, median of {runs} (least)")
     for case, taken in seconds.items():
         middle, least = median(taken[1:]), min(taken[1:])
         print(f"{case:32} {middle * 1e3:9.1f} ms ({least * 1e3:.1f})  x {middle / base:.1f}")

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 import memkura
 from memkura.testing import ToyEmbedder
-from speed import Workload
+from workload import scattered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memkura import Engine
+    from workload import Workload
 
 _TICK_SECONDS = 0.01
 _THREADS = 8
@@ -107,7 +108,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="small and short: only that it runs")
     wanted = parser.parse_args()
     memories, rounds, seconds = (500, 1, 0.2) if wanted.smoke else (wanted.memories, 5, 1.0)
-    load = Workload(memories, questions=50)
+    load = scattered(memories, questions=50)
     kept, lags, gains = [], [], []
     with tempfile.TemporaryDirectory() as folder, memkura.open(Path(folder, "recalled"), embedder=None) as engine:
         engine.remember_many(load.items())
