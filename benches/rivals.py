@@ -10,10 +10,9 @@ keep it and answer the questions of ``paths.py``; ``contest.py`` has them asked 
 
 What is fair about it, and what is not:
 
-- Every question is asked of all contestants in turn, in another order each time, so a busy machine slows all alike, and
-  each comes after any other. So the processor's caches are cold, as they are for an agent that recalls now and then.
-  Each library may use one thread for an answer (environment and its own settings); all have been asked before, and
-  files are in the page cache.
+- Contestants are asked twenty questions in turn, in another order each time, so a busy machine slows all alike, and
+  each comes after any other. The first question of a turn is asked twice and counted once: caches are warm. Each
+  library may use one thread for an answer (environment and its own settings), and files are in the page cache.
 - Memories lie around 200 topics, and questions near them. Vectors have length one; the question's vector is given. Text
   contestants get words between spaces (Japanese: overlapping pairs of characters, made beforehand) and order by BM25
   with their own constants; memkura analyses the text itself, in its own time.
