@@ -632,7 +632,7 @@ def test_eval_prints_a_table_or_json(run: Run, tmp_path: Path) -> None:
 
 def test_advice_is_the_commands_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an exception advises in words of Python is said in words of the command; and each is in use."""
-    root = Path(memkura.__file__).parents[2]
+    root = Path(__file__).parents[1]
     sources = [*root.glob("rust/*/src/**/*.rs"), *root.glob("python/memkura/*.py")]
     assert len(sources) > 50
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)

@@ -682,6 +682,8 @@ with memkura.open(store, embedder=None) as engine:
 """
 )
 MOST_KIB = 64 << 10
+# It took minutes; a busy machine takes a second for what is refused at once.
+BOMB_SECONDS_MAX = 10
 HANG_SECONDS = 20.0
 
 
@@ -698,7 +700,7 @@ def test_memory_of_a_bomb_would_be_seen() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell the peak in this way")
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_bomb_is_refused_at_once(tmp_path: Path, bomb: str) -> None:
-    """Within a second, in less than 64 MiB, by its place, with nothing added and no file made anywhere."""
+    """In little time and memory, by its place, with nothing added and no file made anywhere."""
     ordinary = [{"id": at, "text": f"tea {at}"} for at in range(1_000)]
     _write(tmp_path / "rows.jsonl", ordinary)
     _write(tmp_path / "rows.msgpack", ordinary)
@@ -717,7 +719,7 @@ def test_bomb_is_refused_at_once(tmp_path: Path, bomb: str) -> None:
     assert len(lines) == 2
     for line in lines:
         seconds, grown, added, said = line.split("|")
-        assert float(seconds) < 1, line
+        assert float(seconds) < BOMB_SECONDS_MAX, line
         assert int(grown) < MOST_KIB, line
         assert added == "0", line
         assert said.split(" ", 1)[0] in {"InvalidInput", "LimitExceeded", "InvalidVector"}, line

@@ -47,6 +47,13 @@ pub struct Partition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfOrder;
 
+/// Where a row's facts were put, and whether it has another text than before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    pub ordinal: u32,
+    pub is_other_text: bool,
+}
+
 impl Partition {
     /// An empty partition, whose vectors have this many numbers.
     #[must_use]
@@ -107,18 +114,17 @@ impl Partition {
     /// # Errors
     /// [`OutOfOrder`] when the row is older than the newest one known and was never seen; nothing has changed then.
     pub fn put(&mut self, memory: &Memory, vectors: Option<&[f32]>) -> Result<(), OutOfOrder> {
-        if let Some(ordinal) = self.put_all_but_text(memory, vectors)? {
-            self.text.put(ordinal, &memory.indexed_text());
+        if let Some(Facts { ordinal, is_other_text }) = self.put_facts(memory)? {
+            self.put_vectors(ordinal, memory, vectors);
+            if is_other_text {
+                self.text.put(ordinal, &memory.indexed_text());
+            }
         }
         Ok(())
     }
 
-    /// As [`Partition::put`], without the text. Returns the ordinal whose text must be put too.
-    pub(crate) fn put_all_but_text(
-        &mut self,
-        memory: &Memory,
-        vectors: Option<&[f32]>,
-    ) -> Result<Option<u32>, OutOfOrder> {
+    /// As [`Partition::put`], without the text and the vectors; `None` when the row was taken out.
+    pub(crate) fn put_facts(&mut self, memory: &Memory) -> Result<Option<Facts>, OutOfOrder> {
         let is_superseded = memory.superseded_by.is_some();
         if !is_indexed(memory) {
             self.remove(memory.row);
@@ -128,7 +134,6 @@ impl Partition {
         self.edits += 1;
         let at = ordinal as usize;
         let is_other_text = self.columns[at].version != memory.version || !self.live.contains(ordinal);
-        self.put_vectors(ordinal, memory, vectors);
         self.columns[at] = Column { embedded_version: self.columns[at].embedded_version, ..Column::of(memory) };
         self.facets.put(ordinal, memory);
         self.keys.remove(ordinal);
@@ -146,7 +151,7 @@ impl Partition {
         self.live_bits.insert(ordinal);
         set(&mut self.superseded, ordinal, is_superseded);
         set(&mut self.expiring, ordinal, memory.expires_at.is_some());
-        Ok(is_other_text.then_some(ordinal))
+        Ok(Some(Facts { ordinal, is_other_text }))
     }
 
     /// Takes a row out of every read.

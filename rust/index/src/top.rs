@@ -41,6 +41,12 @@ impl Top {
     }
 }
 
+/// Whether any of some scores reaches `floor`. Without a branch, so that a processor compares several at once.
+#[inline]
+pub(crate) fn any_reaches<const N: usize>(scores: &[f32; N], floor: f32) -> bool {
+    scores.iter().fold(0, |any, score| any | u8::from(*score >= floor)) != 0
+}
+
 fn order(one: (u32, f32), other: (u32, f32)) -> std::cmp::Ordering {
     other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
 }

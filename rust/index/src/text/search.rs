@@ -13,7 +13,7 @@ use super::score::{Steps, TermShare};
 use crate::bits::{Among, Bits};
 use crate::sessions::Sessions;
 use crate::tokens::QueryTerm;
-use crate::top::{Top, best};
+use crate::top::{Top, any_reaches, best};
 
 /// Documents whose scores are added up together: these fit the first-level cache.
 const WINDOW: usize = 4_096;
@@ -134,7 +134,7 @@ impl TextIndex {
             for (at, chunk) in sums.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                 // The bar rises while a window is read.
                 let bar = (top.floor - rest).max(f32::MIN_POSITIVE);
-                if chunk.iter().copied().fold(0.0, f32::max) < bar {
+                if !any_reaches(chunk, bar) {
                     *chunk = [0.0; 16];
                     continue;
                 }

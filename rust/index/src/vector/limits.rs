@@ -27,7 +27,7 @@ pub(super) const CODES_MATCHES_MAX: u64 = 1_500;
 pub(super) const CODES_LIVE_PER_MATCH: u64 = 32;
 
 /// How many rows the signs pass on for each hit asked for, and how many at least.
-pub(super) const SHORTLIST_PER_HIT: usize = 4;
+pub(super) const SHORTLIST_PER_HIT: usize = 3;
 pub(super) const SHORTLIST_MIN: usize = 256;
 
 /// A shortlist of more than one match in this many would cost more than it saves.

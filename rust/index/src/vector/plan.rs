@@ -95,8 +95,8 @@ mod tests {
     /// A shortlist that would hold much of what matches is not worth making.
     #[test]
     fn long_shortlist_gives_way_to_codes() {
-        assert_eq!(choose(100_000, 100_000, 6_249), Tier::Signs);
-        assert_eq!(choose(100_000, 100_000, 6_250), Tier::Codes);
+        assert_eq!(choose(100_000, 100_000, 8_333), Tier::Signs);
+        assert_eq!(choose(100_000, 100_000, 8_334), Tier::Codes);
         assert_eq!(shortlist_len(usize::MAX), usize::MAX);
     }
 }

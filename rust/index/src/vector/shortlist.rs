@@ -12,7 +12,7 @@ use super::limits::DEVIATIONS;
 use super::signs::{NOBODY, SignQuery, Signs};
 use super::unit::UnitQuery;
 use crate::bits::Bits;
-use crate::top::Top;
+use crate::top::{Top, any_reaches};
 
 /// The most that each row's cosine is likely to be.
 #[derive(Debug)]
@@ -92,18 +92,12 @@ impl<'a> Estimates<'a> {
     /// The rows of matches that are likely to reach `least`.
     fn reaching(&self, least: f32) -> impl Iterator<Item = (u32, f32)> {
         let is_match = |owner: u32| owner != NOBODY && self.mask.is_none_or(|mask| mask.contains(owner));
-        let blocks = self.owners.as_chunks::<BLOCK>().0.iter().zip(self.reach.as_chunks().0);
+        let blocks = self.owners.as_chunks::<BLOCK>().0.iter().zip(self.reach.as_chunks::<BLOCK>().0);
         let rows = blocks
             .filter(move |(_, reach)| any_reaches(reach, least))
             .flat_map(|(owners, reach)| owners.iter().copied().zip(reach.iter().copied()));
         rows.filter(move |(owner, reach)| *reach >= least && is_match(*owner))
     }
-}
-
-/// Whether any row of a block reaches `least`. Without a branch, so that a processor compares several at once.
-#[inline]
-fn any_reaches(reach: &[f32; BLOCK], least: f32) -> bool {
-    reach.iter().fold(0, |any, reach| any | u8::from(*reach >= least)) != 0
 }
 
 fn in_order(mut ordinals: Vec<u32>) -> Vec<u32> {

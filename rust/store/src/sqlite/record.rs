@@ -70,6 +70,23 @@ const LOG_PAGES_PRESSING: i32 = 12_000;
 /// Most connections kept for reading: more threads than this wait for a processor anyway.
 const READERS_KEPT: usize = 8;
 
+/// A read transaction, until it is dropped. Its statements are kept prepared: most reads take no longer than to prepare one.
+struct Reading<'a>(&'a Connection);
+
+impl<'a> Reading<'a> {
+    fn begin(connection: &'a Connection) -> Result<Self, StoreError> {
+        connection.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Self(connection))
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        // There is nothing to undo, so nothing is lost if SQLite has ended it by itself.
+        let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
+    }
+}
+
 impl Record {
     /// Opens the store folder at `path`, or a private store in memory for `":memory:"`.
     ///
@@ -295,8 +312,8 @@ impl Record {
     /// Whatever `work` returns, or a failure to begin.
     pub fn read<T, E: From<StoreError>>(&self, work: impl FnOnce(&Reader<'_>) -> Result<T, E>) -> Result<T, E> {
         self.reading(|connection| {
-            let transaction = connection.transaction().map_err(StoreError::from)?;
-            work(&Reader::new(&transaction))
+            let reading = Reading::begin(connection)?;
+            work(&Reader::new(reading.0))
         })
     }
 
