@@ -63,7 +63,7 @@ fmt: setup  ## format everything
 # Instructions are counted the same with SMOKE=1: they are no measure of time. Both cargos ask for the whole workspace, since
 # with other features the second would build anew what the first has built.
 bench: setup  ## measure time beside rank_bm25, numpy and what else is there; SMOKE=1 only sees that it runs
-	cargo bench --locked --workspace $(if $(SMOKE),-- --test)
+	cargo bench --locked --workspace $(if $(SMOKE),--profile dev -- --test)
 	$(BIN)/python benches/instructions.py --if-present
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benches/speed.py $(if $(SMOKE),--smoke)

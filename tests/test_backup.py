@@ -289,7 +289,7 @@ def test_link_that_leads_nowhere_is_in_the_way(engine: Engine, tmp_path: Path) -
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     (tmp_path / "one").symlink_to(tmp_path / "other")
     (tmp_path / "other").symlink_to(tmp_path / "one")
-    for name in ("one", "n" * 300):
+    for name in ("one", "one/within", "n" * 300):
         for write in (engine.backup, engine.export):
             with pytest.raises(errors.MemkuraError, match=name[:3]):
                 write(tmp_path / name)

@@ -61,7 +61,8 @@ def outside_stores(named: str, field: str) -> str:
         real = Path(named).resolve()
         is_inside = any((folder / _RECORD).exists() for folder in real.parents)
         # From Python 3.13 on, a loop of links is followed to one of them.
-        why = os.strerror(errno.ELOOP) if real.is_symlink() else None
+        is_loop = any(part.is_symlink() for part in (real, *real.parents))
+        why = os.strerror(errno.ELOOP) if is_loop else None
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links before, and U+0000
         why = getattr(error, "strerror", None) or str(error)
     if why:

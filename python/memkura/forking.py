@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memkura import _core
 
 _open_engines: WeakKeyDictionary[object, _core.Engine] = WeakKeyDictionary()
@@ -35,13 +37,12 @@ class ForkedLock:
         with _lock:
             _locks.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        # A thread that forks while it holds the lock leaves it in the child too, where it is open already.
-        with contextlib.suppress(RuntimeError):
-            self._lock.release()
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """While this thread holds it. What it guards must make sense half changed too: a child may begin there."""
+        lock = self._lock  # the child of a fork in here lets go of the one that was taken
+        with lock:
+            yield
 
     def open_in_child(self) -> None:
         """Puts an open lock in place of the parent's."""

@@ -52,7 +52,7 @@ class Function:
     @property
     def dim(self) -> int:
         """Components of a vector; the first use may call the function with a probe."""
-        with self._probing:
+        with self._probing.held():
             if self._dim is None:
                 vectors = list(self._function([_PROBE]))
                 if len(vectors) != 1 or isinstance(vectors[0], str) or not hasattr(vectors[0], "__len__"):

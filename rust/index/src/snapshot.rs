@@ -3,7 +3,7 @@
 //! ```text
 //! rows      one column after another, of fixed width, in the order of rows
 //! state     superseded memories; the values that filters ask for; the shape of the vectors
-//! codes     sign bits, scales and codes of the vectors (see `vector::kept`), mapped
+//! codes     signs, scales and codes of the vectors (see `vector::kept`), mapped
 //! vectors   the vectors as f32, mapped
 //! text      the texts (see `text::sealed`), the document of ordinal n being number n, mapped
 //! ```

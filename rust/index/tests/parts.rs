@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use memkura_index::vector::UnitQuery;
-use memkura_index::{Contents, Found, IndexError, Partition, Query, sum_up};
+use memkura_index::vector::{Tier, UnitQuery};
+use memkura_index::{Build, Contents, Found, IndexError, Partition, Query, sum_up};
 use memkura_model::filter::parse;
 use memkura_model::recall::{Curve, Fusion, Weights};
 use memkura_model::{Filter, Memory, MemoryId, Metadata, Status, Timestamp};
@@ -434,4 +434,72 @@ fn search_text(partition: &Partition, text: &str) -> Vec<MemoryId> {
         min_similarity: None,
     };
     partition.search(&query).found.iter().map(|found| found.memory_id).collect()
+}
+
+/// Words and a near context of memory `row`, by which thousands of memories lie in some dozens of groups.
+fn grouped(row: i64) -> Vec<usize> {
+    (0..3).map(|at| (row * 7 + at * row % 5 + row / 40) as usize % WORDS.len()).collect()
+}
+
+/// An index that was made at once, with threads for its texts and vectors, is one that was put together row by row; a vector
+/// that cannot be is missing in both.
+#[test]
+fn built_aside_equals_put_row_by_row() {
+    let mut build = Build::new(Some(DIMENSIONS));
+    let mut put_together = Partition::new(Some(DIMENSIONS));
+    for row in 1..=700 {
+        let words = grouped(row);
+        let status = if row % 50 == 0 { Status::Retired } else { Status::Active };
+        let memory = memory(row, 1, &words, None, status);
+        let vectors = match row % 10 {
+            0 => None,
+            1 => Some(vec![0.0; DIMENSIONS]),
+            _ => Some(vector(&words)),
+        };
+        build.put(&memory, vectors.as_deref()).expect("rows come in order");
+        put_together.put(&memory, vectors.as_deref()).expect("rows come in order");
+    }
+    assert_eq!(differences(&build.finish(), &put_together), [] as [i64; 0]);
+}
+
+/// A longer answer begins as a shorter one does, where estimates choose among the vectors too.
+#[test]
+fn longer_answers_begin_as_shorter_ones() {
+    const WIDE: usize = 64;
+    let near = |row: i64| -> Vec<f32> {
+        let wave = |seed: i64, at: usize| ((seed * WIDE as i64 + at as i64) as f32 * 1.7).sin();
+        (0..WIDE).map(|at| wave(row % 110, at) + 0.7 * wave(row + 1_000, at)).collect()
+    };
+    let mut build = Build::new(Some(WIDE));
+    for row in 1..=4_000 {
+        let memory = memory(row, 1, &grouped(row), None, Status::Active);
+        build.put(&memory, Some(&near(row))).expect("rows come in order");
+    }
+    let partition = build.finish();
+    for (word, question) in WORDS.iter().zip(5_000..) {
+        let unit = UnitQuery::new(&near(question), WIDE).expect("a finite vector");
+        let answer = |k: usize| {
+            let query = Query {
+                text: Some(word),
+                vector: Some(&unit),
+                keys: None,
+                filter: &Filter::everything(),
+                now: Timestamp(1_000_000),
+                k,
+                fusion: Fusion::Score,
+                weights: Weights::of(Fusion::Score),
+                curve: Curve::Linear,
+                neighbours: true,
+                include_superseded: false,
+                min_similarity: None,
+            };
+            let results = partition.search(&query);
+            assert_eq!(results.plan.expect("the vector leg took part").tier, Tier::Signs);
+            results.found.iter().map(|found| (found.memory_id, found.score.to_bits())).collect::<Vec<_>>()
+        };
+        let longest = answer(100);
+        for k in [1, 10, 50] {
+            assert_eq!(answer(k), longest[..k]);
+        }
+    }
 }

@@ -46,6 +46,7 @@ pub fn share(worth: f32, density: f32) -> f32 {
 /// parts and lists the terms lie (I3, I14).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Steps {
+    step: f32,
     magic: f32,
 }
 
@@ -57,12 +58,12 @@ impl Steps {
         /// Bits that are left for a sum: half as many steps as above stay within the same power of two.
         const BITS: f32 = f32::MANTISSA_DIGITS as f32 - 2.0;
         let step = (mass.max(f32::EPSILON).log2().floor() + 1.0 - BITS).exp2();
-        Self { magic: 1.5 * STEPS * step }
+        Self { step, magic: 1.5 * STEPS * step }
     }
 
-    /// `share` in whole steps.
+    /// `share` in whole steps, at least one: what matches keeps a little worth.
     pub fn round(self, share: f32) -> f32 {
-        (share + self.magic) - self.magic
+        ((share + self.magic) - self.magic).max(self.step)
     }
 }
 
@@ -89,10 +90,16 @@ mod tests {
     proptest! {
         /// Sums of rounded shares are the same in any order, and near to those of the shares themselves.
         #[test]
-        fn rounded_shares_add_up_exactly(shares in prop::collection::vec(0f32..20.0, 1..512), at in 0usize..512) {
+        fn rounded_shares_add_up_exactly(
+            shares in prop::collection::vec(prop_oneof![1e-9f32..1e-3, 1e-3f32..20.0], 1..512),
+            at in 0usize..512,
+        ) {
             let mass: f32 = shares.iter().sum::<f32>() * 1.01;
             let steps = Steps::of(mass);
             let mut rounded: Vec<f32> = shares.iter().map(|share| steps.round(*share)).collect();
+            prop_assert!(rounded.iter().all(|share| *share > 0.0));
+            let is_in_order = |one: usize, other: usize| shares[one] > shares[other] || rounded[one] <= rounded[other];
+            prop_assert!((1..shares.len()).all(|next| is_in_order(next - 1, next) && is_in_order(next, next - 1)));
             let sum = |shares: &[f32]| shares.iter().fold(0.0, |sum, share| sum + share);
             let exactly: f64 = rounded.iter().map(|share| f64::from(*share)).sum();
             prop_assert_eq!(f64::from(sum(&rounded)).to_bits(), exactly.to_bits());

@@ -1,4 +1,4 @@
-//! Short codes of a unit vector: sign bits and small integers, with a bound on what they lose.
+//! Short codes of a unit vector: small integers, with a bound on what they lose.
 //!
 //! A row `x` is kept as `scale × codes + rest`. The length of `rest` is kept beside it, so a dot
 //! product of codes comes with a proven bound: the exact cosine is never further away than

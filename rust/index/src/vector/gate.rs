@@ -125,7 +125,7 @@ fn gate(clustered: bool) {
     assert_recall(&vectors, &queries, "half removed");
 }
 
-/// I4 for random vectors, which sign bits rank worst.
+/// I4 for random vectors, which estimates rank worst.
 #[test]
 fn recall_at_every_selectivity_of_random_vectors() {
     gate(false);
@@ -179,7 +179,7 @@ fn cone(live: u32, dim: usize) -> (Vectors, Vec<UnitQuery>) {
     (vectors, (0..6).map(|number| UnitQuery::new(&near(number), dim).unwrap()).collect())
 }
 
-/// About their mean, sign bits answer for a cone; about zero they are found out, and codes answer.
+/// About their mean, signs answer for a cone; about zero they are found out, and codes answer.
 #[test]
 fn sign_bits_serve_a_cone_about_its_mean() {
     const CONE: u32 = 31_000;

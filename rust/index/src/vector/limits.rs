@@ -26,7 +26,8 @@ pub(super) const EXACT_SHARE: u64 = 4;
 pub(super) const CODES_MATCHES_MAX: u64 = 1_500;
 pub(super) const CODES_LIVE_PER_MATCH: u64 = 32;
 
-/// How many rows the signs pass on for each hit asked for, and how many at least.
+/// How many rows the signs pass on for each hit asked for, and how many at least: among so many lie nearly all of the hits,
+/// so that hardly any others have to be looked for. Measured: see decision 0012.
 pub(super) const SHORTLIST_PER_HIT: usize = 3;
 pub(super) const SHORTLIST_MIN: usize = 256;
 
@@ -37,8 +38,8 @@ pub(super) const SHORTLIST_SHARE: usize = 4;
 /// others reach.
 pub(super) const SURE_HITS_MIN: usize = 10;
 
-/// A row whose estimate lies so many standard errors below the worst hit is passed over: of a normal error's tail 0.6 % lie
-/// beyond, and a better hit is further from the worst than that. Measured: see decision 0012.
+/// A row whose estimate lies so many standard errors below the worst sure hit is passed over. Of rows that are just as good
+/// as that hit 0.6 % are (a normal error's tail), of better ones fewer. Measured: see decision 0012.
 pub(super) const DEVIATIONS: f32 = 2.5;
 
 /// Ordinals resolved to rows and scored at a time: their lists stay in the first-level cache.

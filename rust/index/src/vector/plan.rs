@@ -13,8 +13,8 @@ pub enum Tier {
     Exact,
     /// By i8 codes; their error bound proves the hits to be the exact ones.
     Codes,
-    /// By estimates from signs to those that are likely enough to be hits, then by codes. A hit can be missing, about one
-    /// in a thousand.
+    /// By estimates from signs to those that are likely enough to be hits, then by codes. A few hits in a thousand can be
+    /// missing.
     Signs,
     /// By signs, which left too many for this query; then as [`Tier::Codes`].
     SignsThenCodes,

@@ -27,7 +27,7 @@ impl Rows {
         Self { dim, ..Self::about(vec![0.0; dim.min(DIMENSIONS_MAX)]) }
     }
 
-    /// No rows yet, and sign bits taken about `centre`.
+    /// No rows yet, and signs taken about `centre`.
     pub fn about(centre: Vec<f32>) -> Self {
         let dim = centre.len();
         Self {

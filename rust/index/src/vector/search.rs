@@ -26,8 +26,8 @@ impl Vectors {
     /// The best `k` ordinals by exact cosine, equal ones by ordinal, of `among` or of all. When `k` or fewer match, all of
     /// them are returned.
     ///
-    /// The first `sure` of them are, but for about one in a thousand, those that scoring everything gives. What stands behind
-    /// those may be read from estimates alone, when many match.
+    /// When many match, the first `sure` are found but for a few in a thousand (see decision 0012), and what stands behind
+    /// those by estimates alone.
     ///
     /// # Panics
     ///
@@ -72,12 +72,8 @@ impl Vectors {
                 found.hits.truncate(k);
                 (tier, found)
             }
-            Tier::Codes | Tier::SignsThenCodes => (tier, self.run_codes(query, matches, k)),
+            Tier::Codes | Tier::SignsThenCodes => (tier, codes(&self.rows, query, matches.iter(), k, Found::default())),
         }
-    }
-
-    fn run_codes(&self, query: &UnitQuery, matches: &RoaringBitmap, k: usize) -> Found {
-        codes(&self.rows, query, matches.iter(), k, Found::default())
     }
 
     fn run_signs(
@@ -91,12 +87,14 @@ impl Vectors {
         let mut estimates = Estimates::new(&self.rows.signs, query, mask, shortlist_len(k));
         let nearest = estimates.nearest(k);
         let found = codes(&self.rows, query, nearest.ordinals.iter().copied(), k, Found::default());
-        let worst = sure.clamp(SURE_HITS_MIN, k).min(found.hits.len()).checked_sub(1);
-        let likely = worst.map(|worst| estimates.likely(found.hits[worst].score, &nearest));
-        match likely.filter(|likely| !is_too_long(likely.len(), matches.len())) {
-            Some(likely) => (Tier::Signs, codes(&self.rows, query, likely.into_iter(), k, found)),
-            None => (Tier::SignsThenCodes, self.run_codes(query, matches, k)),
+        let sure = &found.hits[..sure.clamp(SURE_HITS_MIN, k).min(found.hits.len())];
+        let least = sure.last().filter(|_| estimates.are_fair(&self.rows, sure)).map(|hit| hit.score);
+        let likely = least.map(|least| estimates.likely(least, &nearest));
+        if let Some(likely) = likely.filter(|likely| !is_too_long(likely.len(), matches.len())) {
+            return (Tier::Signs, codes(&self.rows, query, likely.into_iter(), k, found));
         }
+        let others = matches.iter().filter(|ordinal| nearest.ordinals.binary_search(ordinal).is_err());
+        (Tier::SignsThenCodes, codes(&self.rows, query, others, k, found))
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! How well signs rank depends on the embedder and on the query, so no fixed length of a shortlist suits all. A first one is
 //! taken by estimates alone. What its hits score, exactly, then says how far everybody else must be estimated to reach:
-//! rows within [`DEVIATIONS`] standard errors of that are read too.
+//! rows within [`DEVIATIONS`] standard errors of that are read too. Where the estimates of those hits prove to err by more
+//! than is said, they are of no use for this embedder.
 //!
 //! This uses nothing but the query and the vectors. Anything remembered between searches would depend on when it was
 //! learnt, and two processes could answer differently (I3, I14).
 
+use super::best::Hit;
 use super::kernels::BLOCK;
 use super::limits::DEVIATIONS;
+use super::rows::Rows;
 use super::signs::{NOBODY, SignQuery, Signs};
 use super::unit::UnitQuery;
 use crate::bits::Bits;
@@ -17,6 +20,7 @@ use crate::top::{Top, any_reaches};
 /// The most that each row's cosine is likely to be.
 #[derive(Debug)]
 pub(super) struct Estimates<'a> {
+    query: SignQuery,
     owners: &'a [u32],
     mask: Option<&'a Bits>,
     reach: Vec<f32>,
@@ -52,7 +56,7 @@ impl<'a> Estimates<'a> {
             }
             top.floor
         });
-        Self { owners, mask, reach, top }
+        Self { query, owners, mask, reach, top }
     }
 
     /// The owners of the rows that reach furthest, and of all that reach as far as the last of them: a tie broken by ordinal
@@ -76,6 +80,20 @@ impl<'a> Estimates<'a> {
         let mut top = Top::new(rows, f32::NEG_INFINITY);
         self.reaching(f32::NEG_INFINITY).for_each(|(owner, reach)| top.push(owner, reach));
         top
+    }
+
+    /// Whether the estimates of these hits were as good as is said: on average they lie no more than one standard error low.
+    /// Where they do, so may those of others that were never looked at.
+    pub fn are_fair(&self, rows: &Rows, hits: &[Hit]) -> bool {
+        let deviations = hits.iter().filter_map(|hit| {
+            let errors = rows.range(hit.ordinal).map(|row| rows.signs.error(&self.query, row));
+            let most = errors.map(|(slot, error)| (self.reach[slot], error));
+            let (most, error) =
+                most.max_by(|one, other| one.0.total_cmp(&other.0)).filter(|(_, error)| *error > 0.0)?;
+            Some((hit.score - most) / error + DEVIATIONS)
+        });
+        let (sum, count) = deviations.fold((0.0, 0.0), |(sum, count), deviation| (sum + deviation, count + 1.0));
+        sum <= count
     }
 
     /// The others that are likely to reach `least`.
@@ -117,7 +135,8 @@ mod tests {
     };
 
     fn estimates(reach: [f32; 6], mask: Option<&Bits>, rows: usize) -> Estimates<'_> {
-        let mut estimates = Estimates { owners: &OWNERS, reach: reach.to_vec(), mask, top: Top::new(1, 0.0) };
+        let query = SignQuery::new(&[1.0], &[0.0]);
+        let mut estimates = Estimates { query, owners: &OWNERS, reach: reach.to_vec(), mask, top: Top::new(1, 0.0) };
         estimates.reach.resize(BLOCK, f32::NEG_INFINITY);
         estimates.top = estimates.furthest(rows);
         estimates

@@ -6,7 +6,8 @@
 //!
 //! - `⟨x, q⟩ = ⟨c, q⟩ + ⟨r, c⟩ + ⟨r, q − c⟩`, of which only the last is estimated, as `‖r‖² / ‖r‖₁ · ⟨s, q − c⟩`;
 //! - the error has mean 0 and a standard deviation of about `‖q − c‖ · ‖r‖ · √((1 − g²) / (g² (D − 1)))`, with
-//!   `g = ‖r‖₁ / (√D ‖r‖)` (their theorem 3.2).
+//!   `g = ‖r‖₁ / (√D ‖r‖)` (their theorem 3.2, which holds for rows that were turned at random. Ours are not: dense
+//!   embeddings keep to it, sparse ones do not, and a search sees that of its own hits).
 //!
 //! Signs lie by blocks of 32 rows, four numbers to a nibble, so that one shuffle looks up the same nibble of 32 rows in
 //! a table of the query's 16 sums ("fast scan": André, Kermarrec and Le Scouarnec 2015, "Cache locality is not enough").
@@ -191,10 +192,18 @@ impl Signs {
             if wanted == 0 {
                 continue;
             }
-            let Ok(factors) = self.factors.rows(block..block + 1).as_chunks().0.try_into() else { return };
+            let factors = self.factors.rows(block..block + 1).as_chunks().0;
+            let factors = factors.try_into().expect("a block has three factors a row");
             let reaching = wanted & estimate(&line, self.bits.rows(block..block + 1), factors, floor, &mut reach);
             floor = visit(block, reaching, &reach);
         }
+    }
+
+    /// A row's place among those of all blocks, and the error to expect of its estimate.
+    pub fn error(&self, query: &SignQuery, row: usize) -> (usize, f32) {
+        let slot = self.slot(row);
+        let factors = self.factors.rows(slot / BLOCK..slot / BLOCK + 1);
+        (slot, query.length * factors[BLOCK + slot % BLOCK])
     }
 
     /// Writes some rows, in this order, as [`Signs::mapped`] reads them.
@@ -228,13 +237,18 @@ impl SignQuery {
         let widest = sums.iter().map(|sums| most(sums) - least(sums)).fold(0.0, f32::max);
         let step = (widest / f32::from(ENTRY_MAX)).max(f32::MIN_POSITIVE);
         let mut tables = Vec::with_capacity(block_bytes(unit.len()));
+        let mut rounded = 0.0;
         for sums in &sums {
             let least = least(sums);
-            tables.extend(sums.iter().map(|sum| (((sum - least) / step + 0.5) as u8).min(ENTRY_MAX)));
+            let entries = sums.map(|sum| (((sum - least) / step + 0.5) as u8).min(ENTRY_MAX));
+            // Of a nibble far smaller than the widest all entries may be rounded alike, which would not average out.
+            rounded += sums.iter().zip(entries).map(|(sum, entry)| sum - least - step * f32::from(entry)).sum::<f32>();
+            tables.extend(entries);
         }
         tables.resize(block_bytes(unit.len()), 0);
         // Numbers whose sign is +1 count once in a sum and the others not at all: twice a sum, less the sum of all.
-        let base = 2.0 * sums.iter().map(least).sum::<f32>() - rest.iter().sum::<f32>();
+        let whole = sums.iter().map(least).sum::<f32>() + rounded / ENTRIES as f32;
+        let base = 2.0 * whole - rest.iter().sum::<f32>();
         let offset = sum_of(unit, centre, |x, c| x * c) as f32;
         Self { tables, step: 2.0 * step, base, offset, length: length(&rest) as f32 }
     }
@@ -315,12 +329,15 @@ mod tests {
     /// The errors of the estimates are as large as is said, neither more nor less, about any centre and for any length.
     #[test]
     fn errors_are_as_large_as_is_said() {
-        for (dim, centre) in [(384, 0.0), (384, 0.03), (130, 0.0), (1_100, 0.01)] {
+        for (dim, centre, spike) in
+            [(384, 0.0, 0.0), (384, 0.03, 0.0), (130, 0.0, 0.0), (1_100, 0.01, 0.0), (4_096, 0.0, 3.0)]
+        {
             let mut signs = Signs::about(vec![centre; dim]);
             let around = |seed: u32| row(seed, dim).into_iter().map(|x| x + centre).collect::<Vec<f32>>();
             let rows: Vec<Vec<f32>> = (0..500).map(around).collect();
             rows.iter().zip(0..).for_each(|(row, owner)| signs.push(owner, row));
-            let query = around(1_000);
+            let mut query = around(1_000);
+            query[7] += spike;
             let (middle, above) = (estimates(&signs, &query, 0.0), estimates(&signs, &query, 1.0));
             let errors = rows.iter().zip(middle.iter().zip(&above)).map(|(row, ((_, middle), (_, above)))| {
                 f64::from(cosine(row, &query) - middle) / f64::from(above - middle)
@@ -328,7 +345,10 @@ mod tests {
             let errors: Vec<f64> = errors.collect();
             let mean = errors.iter().sum::<f64>() / errors.len() as f64;
             let deviation = (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt();
-            assert!(mean.abs() < 0.15 && (0.9..1.1).contains(&deviation), "{dim}, {centre}: {mean} ± {deviation}");
+            assert!(
+                mean.abs() < 0.15 && (0.9..1.15).contains(&deviation),
+                "{dim}, {centre}, {spike}: {mean} ± {deviation}"
+            );
         }
     }
 

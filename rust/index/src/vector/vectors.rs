@@ -27,7 +27,7 @@ impl Vectors {
         Self { rows: Rows::new(dim), live: RoaringBitmap::new() }
     }
 
-    /// An empty index of vectors as long as `centre`, with sign bits taken about it.
+    /// An empty index of vectors as long as `centre`, with signs taken about it.
     ///
     /// Give a [`Vectors::mean`] of the same embedder's vectors: many embedders' hits are found far
     /// better about their mean. Scores never depend on the centre, but a large search may miss
@@ -166,7 +166,7 @@ impl Vectors {
         self.copied_into(Rows::about(self.rows.centre().to_vec()))
     }
 
-    /// A compacted copy with sign bits taken about another centre: see [`Vectors::with_centre`].
+    /// A compacted copy with signs taken about another centre: see [`Vectors::with_centre`].
     ///
     /// # Errors
     ///
@@ -215,6 +215,7 @@ impl Vectors {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::Tier;
     use super::super::search::Search;
     use super::*;
     use crate::bits::{Among, Bits};
@@ -291,6 +292,57 @@ mod tests {
             let asked = query(&[0.2, 0.4, 0.1]);
             assert_eq!(compacted.search(&asked, None, k, k), vectors.search(&asked, None, k, k));
         }
+    }
+
+    /// I3: where estimates choose, an index that grew, with memories that were removed, replaced and put back, finds what one
+    /// does that was made at once; and the sure ones of many hits are those of scoring everything.
+    #[test]
+    fn estimates_forget_how_an_index_came_about() {
+        let vector = |seed: u32| -> Vec<f32> {
+            (0..24).map(|at| ((seed * 24 + at) as f32 * 1.618).sin() + ((seed % 40 * 24 + at) as f32).cos()).collect()
+        };
+        let mut grown = Vectors::new(24);
+        (0..4_000).for_each(|ordinal| grown.put(ordinal, &vector(ordinal + 9_999)).unwrap());
+        (0..4_000).step_by(5).for_each(|ordinal| grown.remove(ordinal));
+        for ordinal in 0..3_700 {
+            let rows = if ordinal % 3 == 0 { [vector(ordinal), vector(ordinal + 7)].concat() } else { vector(ordinal) };
+            grown.put(ordinal, &rows).unwrap();
+        }
+        (3_700..4_000).for_each(|ordinal| grown.remove(ordinal));
+        let rebuilt = grown.compacted();
+        let asked = query(&vector(20_000));
+        for (k, sure) in [(10, 10), (100, 32)] {
+            let found = grown.search(&asked, None, k, sure);
+            assert_eq!(found, rebuilt.search(&asked, None, k, sure));
+            assert_eq!((found.hits.len(), found.plan.tier), (k, Tier::Signs));
+            let everything = grown.search(&asked, None, 3_700, 3_700);
+            assert_eq!((&found.hits[..sure], everything.plan.tier), (&everything.hits[..sure], Tier::Exact));
+        }
+    }
+
+    /// Vectors of which nearly all numbers are zero are estimated worse than is said; that is found out.
+    #[test]
+    fn sparse_vectors_are_not_left_to_estimates() {
+        // Counts of hashed words, of which few are frequent and most are rare.
+        let vector = |seed: u32| -> Vec<f32> {
+            let mut state = u64::from(seed) * 2_654_435_761 + 1;
+            let mut vector = vec![0.0; 384];
+            for _ in 0..20 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let word = 3_000_f64.powf((state >> 11) as f64 / (1_u64 << 53) as f64) as u64;
+                vector[(word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % 384] += 1.0;
+            }
+            vector
+        };
+        let mut vectors = Vectors::new(384);
+        (0..4_000).for_each(|ordinal| vectors.put(ordinal, &vector(ordinal)).unwrap());
+        let exact = |asked: &UnitQuery| vectors.search(asked, None, 2_000, 2_000).hits[..10].to_vec();
+        let found = (0..40).map(|seed| {
+            let asked = query(&vector(seed * 101 + 5_000));
+            let hits = vectors.search(&asked, None, 10, 10).hits;
+            exact(&asked).iter().filter(|hit| hits.contains(hit)).count()
+        });
+        assert!(found.sum::<usize>() >= 398);
     }
 
     /// A centre never changes an exact hit, and the mean is that of all live rows.

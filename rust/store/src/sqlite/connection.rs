@@ -68,9 +68,6 @@ pub enum Place {
 /// The database's name in the store's folder.
 pub const DATABASE: &str = "record.sqlite3";
 
-/// Pages that a connection keeps in memory at most: what the hits of some thousand different recalls lie on.
-const PAGES_KEPT_KIB: i32 = 8 * 1024;
-
 /// How large the log stays once it was emptied into the database.
 const LOG_BYTES_KEPT: i64 = 4 << 20;
 
@@ -106,7 +103,6 @@ fn set_up(connection: &Connection, options: &Options) -> Result<(), StoreError> 
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "mmap_size", 0)?;
-    connection.pragma_update(None, "cache_size", -PAGES_KEPT_KIB)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "synchronous", synchronous(options.durability))?;

@@ -69,6 +69,8 @@ const LOG_PAGES_PRESSING: i32 = 12_000;
 
 /// Most connections kept for reading: more threads than this wait for a processor anyway.
 const READERS_KEPT: usize = 8;
+/// What pages each of them may keep, twice SQLite's own default: 32 MiB together, what some thousand hits lie on.
+const PAGES_KEPT_KIB: i32 = 4 * 1024;
 
 /// A read transaction, until it is dropped. Its statements are kept prepared: most reads take no longer than to prepare one.
 struct Reading<'a>(&'a Connection);
@@ -325,7 +327,7 @@ impl Record {
         // The first call leaves the connection that it was attached with.
         self.log()?;
         let kept = locked(&self.readers).pop();
-        let mut connection = kept.map_or_else(|| self.connect(), Ok)?;
+        let mut connection = kept.map_or_else(|| self.connect_to_read(), Ok)?;
         let answer = work(&mut connection);
         let mut readers = locked(&self.readers);
         if readers.len() < READERS_KEPT {
@@ -484,6 +486,12 @@ impl Record {
             pages.store(count, Ordering::Relaxed);
             Ok(())
         }))?;
+        Ok(connection)
+    }
+
+    fn connect_to_read(&self) -> Result<Connection, StoreError> {
+        let connection = self.connect()?;
+        connection.pragma_update(None, "cache_size", -PAGES_KEPT_KIB)?;
         Ok(connection)
     }
 

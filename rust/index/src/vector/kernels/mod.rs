@@ -1,7 +1,7 @@
 //! The three inner loops, for each kind of CPU, chosen once when first asked for.
 //!
-//! All variants return the same bits: the integer kernels by nature, the f32 one because it fixes
-//! the order of its sums. So which CPU runs a query never changes a hit or its score (I14).
+//! All variants return the same bits: the integer kernels by nature, those of f32 because they fix
+//! the order of their sums. So which CPU runs a query never changes a hit or its score (I14).
 //!
 //! AVX-512 has no variant of its own: scans wait for memory more than for arithmetic.
 
