@@ -12,24 +12,20 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import pickle
 import shutil
 import tempfile
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-import numpy as np
-from rank_bm25 import BM25Okapi
-
 import memkura
+from contestants import Plain
 from memkura.embedders.given import Given
-from workload import DIM, Workload, fused, scattered, seconds_of
+from workload import DIM, Workload, scattered, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_DEPTH = 100
 _BATCH = 10_000
 
 
@@ -46,12 +42,6 @@ def _given() -> Given:
     return Given(DIM, "synthetic")
 
 
-def _keep_as_usual(folder: Path, load: Workload) -> None:
-    with (folder / "bm25.pickle").open("wb") as file:
-        pickle.dump(BM25Okapi([text.split() for text in load.texts]), file, protocol=5)
-    np.save(folder / "vectors.npy", load.vectors)
-
-
 def _first_recall(store: Path, load: Workload, legs: list[str] | None) -> list[str]:
     with memkura.open(store, embedder=_given()) as engine:
         vector = None if legs else load.question_vectors[0]
@@ -59,11 +49,7 @@ def _first_recall(store: Path, load: Workload, legs: list[str] | None) -> list[s
 
 
 def _usual_first_recall(folder: Path, load: Workload) -> list[int]:
-    with (folder / "bm25.pickle").open("rb") as file:
-        bm25 = pickle.load(file)  # noqa: S301 - written above
-    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    legs = (bm25.get_scores(load.questions[0].split()), vectors @ load.question_vectors[0])
-    return fused([np.argsort(-scores)[:_DEPTH].tolist() for scores in legs], 10)
+    return Plain(folder).hybrid(load.asked()[0], 10)
 
 
 def _copy_without_index(sealed: Path, bare: Path) -> None:
@@ -91,7 +77,7 @@ def main() -> None:
         folder = Path(name)
         sealed = folder / "sealed.memkura"
         _fill(sealed, load)
-        _keep_as_usual(folder, load)
+        Plain(folder).fill(load)
         _copy_without_index(sealed, folder / "bare.memkura")
         cases: dict[str, Callable[[], float]] = {
             "sealed, recall by words": lambda: seconds_of(lambda: _first_recall(sealed, load, ["text"])),

@@ -15,44 +15,21 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
-
-import numpy as np
-from rank_bm25 import BM25Okapi
 
 import memkura
+from contestants import Plain
 from memkura.embedders.given import Given
-from workload import DIM, TAGS, Workload, fused, scattered, seconds_of
-
-if TYPE_CHECKING:
-    from workload import Matrix
-
-_DEPTH = 100
+from workload import DIM, TAGS, Workload, scattered, seconds_of
 
 
-class Rival:
-    """The usual few lines: BM25 in Python, a matrix product, a mask, reciprocal ranks."""
-
-    def __init__(self, load: Workload) -> None:
-        self._bm25 = BM25Okapi([text.split() for text in load.texts])
-        self._vectors = load.vectors
-        self._tags = np.array([tag for (tag,) in load.tags])
-
-    def recall(self, question: str, vector: Matrix, tag: str, k: int) -> list[int]:
-        """The ordinals of the best `k` with the tag."""
-        matching = np.flatnonzero(self._tags == tag)
-        legs = (self._bm25.get_scores(question.split())[matching], (self._vectors @ vector)[matching])
-        return fused([matching[np.argsort(-scores)[:_DEPTH]].tolist() for scores in legs], k)
-
-
-def _recalls(engine: memkura.Engine, rival: Rival, load: Workload) -> tuple[list[float], list[float]]:
+def _recalls(engine: memkura.Engine, rival: Plain, load: Workload) -> tuple[list[float], list[float]]:
     ours, theirs = [], []
-    for at, question in enumerate(load.questions):
-        vector, tag = load.question_vectors[at], f"tag{at % TAGS}"
+    for at, question in enumerate(load.asked()):
+        text, vector, tag = question.text, question.vector, f"tag{at % TAGS}"
         ours.append(
-            seconds_of(lambda: engine.recall("c", question, embedding=vector, filters={"tags": tag}, k=10))  # noqa: B023
+            seconds_of(lambda: engine.recall("c", text, embedding=vector, filters={"tags": tag}, k=10))  # noqa: B023
         )
-        theirs.append(seconds_of(lambda: rival.recall(question, vector, tag, 10)))  # noqa: B023
+        theirs.append(seconds_of(lambda: rival.hybrid(question, 10, tag)))  # noqa: B023
     return ours, theirs
 
 
@@ -77,8 +54,9 @@ def main() -> None:
     wanted = parser.parse_args()
     memories, questions = (500, 20) if wanted.smoke else (wanted.memories, wanted.questions)
     load = scattered(memories, questions)
-    rival = Rival(load)
     with tempfile.TemporaryDirectory() as folder:
+        rival = Plain(Path(folder))
+        rival.fill(load)
         with memkura.open(Path(folder, "bench.memkura"), embedder=Given(DIM, "synthetic")) as engine:
             items = load.items()
             importing = seconds_of(lambda: engine.remember_many(items))

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 # How many of each leg are fused, as memkura does it.
 DEPTH = 100
+# How every graph is built, by hnswlib's names.
+M = 16
+EF_CONSTRUCTION = 128
 
 
 class Ability(enum.Flag):

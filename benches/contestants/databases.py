@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from contestants.contract import DEPTH, Ability, Contestant, key, ordinal
+from contestants.contract import DEPTH, EF_CONSTRUCTION, Ability, Contestant, M, key, ordinal
 from contestants.plain import SqliteWords
 from workload import DIM, KINDS, SHARES, analysed, tag
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from workload import Matrix, Memory, Question, Workload
 
-_M = 16
-_EF_CONSTRUCTION = 128
 _EFS = (32, 64, 128, 256, 512)
 _BATCH = 1_000
 _REFINE = 2
@@ -78,7 +76,7 @@ class Lance(Contestant):
     name = "lancedb"
     requires = ("lancedb", "pyarrow")
     setup = (
-        f"IVF_HNSW_SQ of one partition, m {_M}, ef_construction {_EF_CONSTRUCTION}, ef by effort, refine {_REFINE}; "
+        f"IVF_HNSW_SQ of one partition, m {M}, ef_construction {EF_CONSTRUCTION}, ef by effort, refine {_REFINE}; "
         "FTS, LabelList on tags, BTree on the key; RRFReranker; a memory written alone is found by scanning"
     )
     can = _ALL | Ability.DURABLE | Ability.THREADS
@@ -115,7 +113,7 @@ class Lance(Contestant):
 
         rows = self._rows(range(len(load)), load.texts, load.tags, load.vectors)
         self._table = self._database.create_table("memory", rows)
-        graph = HnswSq(distance_type="dot", num_partitions=1, m=_M, ef_construction=_EF_CONSTRUCTION)
+        graph = HnswSq(distance_type="dot", num_partitions=1, m=M, ef_construction=EF_CONSTRUCTION)
         words = FTS(
             base_tokenizer="whitespace", lower_case=False, stem=False, remove_stop_words=False, ascii_folding=False
         )
@@ -167,7 +165,7 @@ class Chroma(Contestant):
 
     name = "chromadb"
     requires = ("chromadb",)
-    setup = f"max_neighbors {_M}, ef_construction {_EF_CONSTRUCTION}, ef_search 128; tags as metadata flags"
+    setup = f"max_neighbors {M}, ef_construction {EF_CONSTRUCTION}, ef_search 128; tags as metadata flags"
     can = Ability.VECTOR | Ability.FILTER | Ability.LOOKUP | Ability.DURABLE | Ability.REOPEN | Ability.THREADS
 
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
@@ -178,8 +176,8 @@ class Chroma(Contestant):
         self._client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
         graph = {
             "space": "cosine",
-            "ef_construction": _EF_CONSTRUCTION,
-            "max_neighbors": _M,
+            "ef_construction": EF_CONSTRUCTION,
+            "max_neighbors": M,
             "ef_search": 128,
             "num_threads": 1,
         }
@@ -290,7 +288,7 @@ class QdrantEdge(Contestant):
     name = "qdrant-edge"
     requires = ("qdrant_edge",)
     setup = (
-        f"m {_M}, ef_construct {_EF_CONSTRUCTION}, hnsw_ef by effort, one search thread, keyword index on tags; its "
+        f"m {M}, ef_construct {EF_CONSTRUCTION}, hnsw_ef by effort, one search thread, keyword index on tags; its "
         "own BM25 as sparse vectors and its own fusion; a durable write is flushed"
     )
     can = _ALL | Ability.DURABLE | Ability.RELAXED | Ability.THREADS
@@ -322,7 +320,7 @@ class QdrantEdge(Contestant):
             sparse_vectors={"words": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
             # Built once, by `optimize`.
             hnsw_config=edge.HnswIndexConfig(
-                m=_M, ef_construct=_EF_CONSTRUCTION, full_scan_threshold=1_000, max_indexing_threads=1
+                m=M, ef_construct=EF_CONSTRUCTION, full_scan_threshold=1_000, max_indexing_threads=1
             ),
             optimizers=edge.EdgeOptimizersConfig(indexing_threshold=1_000, default_segment_number=1),
             max_search_threads=1,

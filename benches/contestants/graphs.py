@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from contestants.contract import Ability, Contestant
+from contestants.contract import EF_CONSTRUCTION, Ability, Contestant, M
 from contestants.plain import best, tagged
 from workload import DIM
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from workload import Matrix, Memory, Question, Workload
 
-_M = 16
-_EF_CONSTRUCTION = 128
 _EFS = (32, 48, 64, 96, 128, 192, 256, 384, 512)
 # Room for memories that are written one by one.
 _ROOM = 1.5
@@ -92,12 +90,12 @@ class Hnswlib(Graph):
 
     name = "hnswlib"
     requires = ("hnswlib",)
-    setup = f"M {_M}, ef_construction {_EF_CONSTRUCTION}, ef by effort; its own filter above a quarter, else exact"
+    setup = f"M {M}, ef_construction {EF_CONSTRUCTION}, ef by effort; its own filter above a quarter, else exact"
 
     def build(self, vectors: Matrix) -> None:
         """With room for more."""
         self._index = self._empty()
-        self._index.init_index(int(len(vectors) * _ROOM) + 1_000, ef_construction=_EF_CONSTRUCTION, M=_M)
+        self._index.init_index(int(len(vectors) * _ROOM) + 1_000, ef_construction=EF_CONSTRUCTION, M=M)
         self._index.set_num_threads(1)
         self._index.add_items(vectors, num_threads=1)
         self._index.save_index(self.path)
@@ -137,16 +135,14 @@ class Usearch(Graph):
 
     name = "usearch f32"
     requires = ("usearch",)
-    setup = (
-        f"connectivity {_M}, expansion_add {_EF_CONSTRUCTION}, expansion_search by effort; more asked for under 60 %"
-    )
+    setup = f"connectivity {M}, expansion_add {EF_CONSTRUCTION}, expansion_search by effort; more asked for under 60 %"
     can = Graph.can | Ability.THREADS
     precision = "f32"
 
     def _empty(self) -> Any:  # noqa: ANN401 - types would need the library
         from usearch.index import Index
 
-        return Index(ndim=DIM, metric="ip", dtype=self.precision, connectivity=_M, expansion_add=_EF_CONSTRUCTION)
+        return Index(ndim=DIM, metric="ip", dtype=self.precision, connectivity=M, expansion_add=EF_CONSTRUCTION)
 
     def build(self, vectors: Matrix) -> None:
         """By one thread."""
@@ -187,7 +183,7 @@ class FaissGraph(Graph):
 
     name = "faiss HNSW"
     requires = ("faiss",)
-    setup = f"M {_M}, efConstruction {_EF_CONSTRUCTION}, efSearch by effort; IDSelector above a quarter, else exact"
+    setup = f"M {M}, efConstruction {EF_CONSTRUCTION}, efSearch by effort; IDSelector above a quarter, else exact"
 
     def build(self, vectors: Matrix) -> None:
         """By one thread."""
@@ -203,8 +199,8 @@ class FaissGraph(Graph):
 
     def made(self, faiss: Any, vectors: Matrix) -> Any:  # noqa: ANN401, ARG002 - the library has no types
         """An index without vectors."""
-        index = faiss.IndexHNSWFlat(DIM, _M, faiss.METRIC_INNER_PRODUCT)
-        index.hnsw.efConstruction = _EF_CONSTRUCTION
+        index = faiss.IndexHNSWFlat(DIM, M, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = EF_CONSTRUCTION
         return index
 
     def load_index(self) -> None:

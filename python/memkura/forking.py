@@ -25,7 +25,6 @@ _open_engines: WeakKeyDictionary[object, _core.Engine] = WeakKeyDictionary()
 _lock = threading.RLock()
 _suspended: list[_core.Engine] = []
 
-
 _locks: WeakSet[ForkedLock] = WeakSet()
 
 

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use memkura_index::vector::kernel_name;
 use memkura_index::{Partition, Query};
 use memkura_model::filter::parse;
-use serde_json::json;
+use serde_json::{Map, Value};
 
 mod workload;
 
@@ -87,15 +87,10 @@ fn search(partition: &Partition, query: &Query<'_>) {
 
 fn main() {
     // First, while nothing else has been in memory: what it takes is mostly what asking for memory takes.
-    let filter = json!({
-        "type": {"in": ["fact", "rule", "decision"]},
-        "importance": {"gte": 0.4, "lt": 0.9},
-        "created_at": {"gte": "2030-01-01T00:00:00Z"},
-        "or": [{"tags": "deploy"}, {"not": {"metadata.project": {"exists": true}}}],
-    });
-    let filter = filter.as_object().expect("an object");
-    assert!(parse(filter).is_ok(), "a refusal would be counted");
-    counted::filter_parse(filter, PARSES);
+    let filter: Map<String, Value> =
+        serde_json::from_str(include_str!("../../model/benches/filter.json")).expect("an object");
+    assert!(parse(&filter).is_ok(), "a refusal would be counted");
+    counted::filter_parse(&filter, PARSES);
 
     let (mut partition, questions) = load(MEMORIES);
     let questions = &questions[..QUESTIONS];

@@ -6,12 +6,16 @@ use std::path::Path;
 use memkura_index::vector::{Tier, UnitQuery};
 use memkura_index::{Build, Contents, Found, IndexError, Partition, Query, sum_up};
 use memkura_model::filter::parse;
-use memkura_model::recall::{Curve, Fusion, Weights};
+use memkura_model::recall::{Fusion, Weights};
 use memkura_model::{Filter, Memory, MemoryId, Metadata, Status, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
 
+#[path = "made/asked.rs"]
+mod asked;
 mod made;
+
+use asked::query;
 
 const DIMENSIONS: usize = 8;
 const WORDS: [&str; 12] = [
@@ -95,20 +99,8 @@ fn search_filtered(
     filter: &Filter,
 ) -> Vec<(MemoryId, f64)> {
     let unit = UnitQuery::new(&vector(near), DIMENSIONS).expect("a finite vector");
-    let query = Query {
-        text: Some(text),
-        vector: Some(&unit),
-        keys: Some(text),
-        filter,
-        now: Timestamp(1_000_000),
-        k: 50,
-        fusion,
-        weights: Weights::of(fusion),
-        curve: Curve::Linear,
-        neighbours: true,
-        include_superseded: false,
-        min_similarity: None,
-    };
+    let legs = query(Some(text), Some(&unit), filter);
+    let query = Query { keys: Some(text), k: 50, fusion, weights: Weights::of(fusion), neighbours: true, ..legs };
     let found = partition.search(&query).found;
     found.iter().map(|Found { memory_id, score, .. }| (*memory_id, *score)).collect()
 }
@@ -419,20 +411,8 @@ fn rare_word_outweighs_a_common_one() {
 }
 
 fn search_text(partition: &Partition, text: &str) -> Vec<MemoryId> {
-    let query = Query {
-        text: Some(text),
-        vector: None,
-        keys: None,
-        filter: &Filter::everything(),
-        now: Timestamp(0),
-        k: 10,
-        fusion: Fusion::Score,
-        weights: Weights::of(Fusion::Score),
-        curve: Curve::Linear,
-        neighbours: false,
-        include_superseded: false,
-        min_similarity: None,
-    };
+    let everything = Filter::everything();
+    let query = Query { now: Timestamp(0), ..query(Some(text), None, &everything) };
     partition.search(&query).found.iter().map(|found| found.memory_id).collect()
 }
 
@@ -475,24 +455,11 @@ fn longer_answers_begin_as_shorter_ones() {
         let memory = memory(row, 1, &grouped(row), None, Status::Active);
         build.put(&memory, Some(&near(row))).expect("rows come in order");
     }
-    let partition = build.finish();
+    let (partition, everything) = (build.finish(), Filter::everything());
     for (word, question) in WORDS.iter().zip(5_000..) {
         let unit = UnitQuery::new(&near(question), WIDE).expect("a finite vector");
         let answer = |k: usize| {
-            let query = Query {
-                text: Some(word),
-                vector: Some(&unit),
-                keys: None,
-                filter: &Filter::everything(),
-                now: Timestamp(1_000_000),
-                k,
-                fusion: Fusion::Score,
-                weights: Weights::of(Fusion::Score),
-                curve: Curve::Linear,
-                neighbours: true,
-                include_superseded: false,
-                min_similarity: None,
-            };
+            let query = Query { k, neighbours: true, ..query(Some(word), Some(&unit), &everything) };
             let results = partition.search(&query);
             assert_eq!(results.plan.expect("the vector leg took part").tier, Tier::Signs);
             results.found.iter().map(|found| (found.memory_id, found.score.to_bits())).collect::<Vec<_>>()

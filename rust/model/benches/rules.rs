@@ -8,7 +8,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use memkura_model::Timestamp;
 use memkura_model::filter::parse;
 use memkura_model::recall::{Ageing, Candidate, Curve, Fusion, Weights, fuse};
-use serde_json::json;
+use serde_json::{Map, Value};
 
 const POOL: usize = 200;
 const ROWS: usize = 1_000_000;
@@ -82,14 +82,8 @@ fn ageing(criterion: &mut Criterion) {
 }
 
 fn filter(criterion: &mut Criterion) {
-    let filter = json!({
-        "type": {"in": ["fact", "rule", "decision"]},
-        "importance": {"gte": 0.4, "lt": 0.9},
-        "created_at": {"gte": "2030-01-01T00:00:00Z"},
-        "or": [{"tags": "deploy"}, {"not": {"metadata.project": {"exists": true}}}],
-    });
-    let filter = filter.as_object().expect("an object");
-    criterion.bench_function("filter/parse", |bencher| bencher.iter(|| parse(black_box(filter)).expect("a filter")));
+    let filter: Map<String, Value> = serde_json::from_str(include_str!("filter.json")).expect("an object");
+    criterion.bench_function("filter/parse", |bencher| bencher.iter(|| parse(black_box(&filter)).expect("a filter")));
 }
 
 criterion_group!(benches, fusion, ageing, filter);

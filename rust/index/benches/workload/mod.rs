@@ -1,18 +1,20 @@
 //! Seeded memories with words that are frequent and rare as in any language, and 384 numbers around as many centres as one
 //! in 200 memories. Each has one tag of ten and one of a hundred.
 
+use memkura_index::Partition;
 use memkura_index::vector::UnitQuery;
-use memkura_index::{Partition, Query};
 use memkura_model::filter::parse;
-use memkura_model::recall::{Curve, Fusion, Weights};
-use memkura_model::{Filter, Memory, Timestamp};
+use memkura_model::{Filter, Memory};
 use serde_json::json;
 
+#[path = "../../tests/made/asked.rs"]
+mod asked;
 #[path = "../../tests/made/mod.rs"]
 mod made;
 
 mod chance;
 
+pub use asked::query;
 use chance::{Chance, DIMENSIONS};
 
 const NEAR_ONE_CENTRE: u32 = 200;
@@ -66,22 +68,4 @@ pub fn load(memories: u32) -> (Partition, Vec<(String, UnitQuery)>) {
 
 pub fn tagged(tag: &str) -> Filter {
     parse(json!({"tags": tag}).as_object().expect("an object")).expect("a filter")
-}
-
-/// A search for the ten best by these legs.
-pub fn query<'a>(text: Option<&'a str>, vector: Option<&'a UnitQuery>, filter: &'a Filter) -> Query<'a> {
-    Query {
-        text,
-        vector,
-        keys: None,
-        filter,
-        now: Timestamp(1_000_000),
-        k: 10,
-        fusion: Fusion::Score,
-        weights: Weights::of(Fusion::Score),
-        curve: Curve::Linear,
-        neighbours: false,
-        include_superseded: false,
-        min_similarity: None,
-    }
 }

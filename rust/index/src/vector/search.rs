@@ -22,6 +22,17 @@ pub struct Search {
     pub plan: Plan,
 }
 
+/// What a search is for.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    query: &'a UnitQuery,
+    matches: &'a RoaringBitmap,
+    /// The same, unless all match that live.
+    mask: Option<&'a Bits>,
+    k: usize,
+    sure: usize,
+}
+
 impl Vectors {
     /// The best `k` ordinals by exact cosine, equal ones by ordinal, of `among` or of all. When `k` or fewer match, all of
     /// them are returned.
@@ -35,14 +46,10 @@ impl Vectors {
     #[must_use]
     pub fn search(&self, query: &UnitQuery, among: Option<Among<'_>>, k: usize, sure: usize) -> Search {
         self.assert_same_dim(query);
-        let matches = match among {
-            Some(among) if among.matching.intersection_len(&self.live) < self.live.len() => {
-                Cow::Owned(among.matching & &self.live)
-            }
-            _ => Cow::Borrowed(&self.live),
-        };
-        let mask = among.map(|among| among.mask).filter(|_| matches.len() < self.live.len());
-        let (tier, found) = self.run(query, &matches, mask, k, sure);
+        let others = among.filter(|among| !self.live.is_subset(among.matching));
+        let matches = others.map_or(Cow::Borrowed(&self.live), |among| Cow::Owned(among.matching & &self.live));
+        let wanted = Wanted { query, matches: &matches, mask: others.map(|among| among.mask), k, sure };
+        let (tier, found) = self.run(&wanted);
         let plan = Plan {
             tier,
             matches: matches.len(),
@@ -53,14 +60,8 @@ impl Vectors {
         Search { hits: found.hits.iter().map(|hit| (hit.ordinal, hit.score)).collect(), plan }
     }
 
-    fn run(
-        &self,
-        query: &UnitQuery,
-        matches: &RoaringBitmap,
-        mask: Option<&Bits>,
-        k: usize,
-        sure: usize,
-    ) -> (Tier, Found) {
+    fn run(&self, wanted: &Wanted<'_>) -> (Tier, Found) {
+        let Wanted { query, matches, k, .. } = *wanted;
         if k == 0 {
             return (Tier::Exact, Found::default());
         }
@@ -68,7 +69,7 @@ impl Vectors {
         match tier {
             Tier::Exact => (tier, exact(&self.rows, query, matches, k)),
             Tier::Signs => {
-                let (tier, mut found) = self.run_signs(query, matches, mask, k.max(SURE_HITS_MIN), sure);
+                let (tier, mut found) = self.run_signs(&Wanted { k: k.max(SURE_HITS_MIN), ..*wanted });
                 found.hits.truncate(k);
                 (tier, found)
             }
@@ -76,14 +77,8 @@ impl Vectors {
         }
     }
 
-    fn run_signs(
-        &self,
-        query: &UnitQuery,
-        matches: &RoaringBitmap,
-        mask: Option<&Bits>,
-        k: usize,
-        sure: usize,
-    ) -> (Tier, Found) {
+    fn run_signs(&self, wanted: &Wanted<'_>) -> (Tier, Found) {
+        let Wanted { query, matches, mask, k, sure } = *wanted;
         let mut estimates = Estimates::new(&self.rows.signs, query, mask, shortlist_len(k));
         let nearest = estimates.nearest(k);
         let found = codes(&self.rows, query, nearest.ordinals.iter().copied(), k, Found::default());

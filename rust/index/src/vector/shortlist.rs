@@ -126,6 +126,8 @@ fn in_order(mut ordinals: Vec<u32>) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const OWNERS: [u32; BLOCK] = {
@@ -167,5 +169,47 @@ mod tests {
         assert_eq!(estimates.likely(0.35, &nearest), [7]);
         assert_eq!(estimates.likely(0.3, &nearest), [5, 7]);
         assert_eq!(estimates.likely(0.9, &nearest), [] as [u32; 0]);
+    }
+
+    proptest! {
+        /// Blocks that are passed over, a floor that rises on the way, dead rows and a mask change nothing: the nearest and
+        /// the likely ones are those of sorting all.
+        #[test]
+        fn all_are_as_sorted_plainly(
+            seed in any::<u32>(),
+            owners in prop::collection::vec(0u32..120, 1..200),
+            masked in prop::option::of(prop::collection::vec(0u32..120, 0..80)),
+            (rows, ordinals_min) in (1usize..60, 1usize..60),
+            drop in 0f32..0.5,
+        ) {
+            let vector = |at: usize| -> Vec<f32> {
+                (0..12).map(|place| ((seed as usize % 9_973 + at * 12 + place) as f32 * 1.3).sin()).collect()
+            };
+            let mut signs = Signs::about(vec![0.0; 12]);
+            owners.iter().enumerate().for_each(|(at, owner)| signs.push(*owner, &vector(at)));
+            signs.disown(owners.len() / 3..owners.len() / 2);
+            let mask = masked.map(|masked| Bits::from(&masked.into_iter().collect()));
+            let query = UnitQuery::new(&vector(owners.len()), 12).unwrap();
+            let mut all = Vec::new();
+            signs.for_each_block(&SignQuery::new(&query.exact, signs.centre()), DEVIATIONS, |_| u32::MAX, |block, _, most| {
+                all.extend(signs.owners()[block * BLOCK..].iter().copied().zip(most.iter().copied()));
+                f32::NEG_INFINITY
+            });
+            all.retain(|(owner, _)| *owner != NOBODY && mask.as_ref().is_none_or(|mask| mask.contains(*owner)));
+            all.sort_by(|one, other| other.1.total_cmp(&one.1));
+
+            let mut estimates = Estimates::new(&signs, &query, mask.as_ref(), rows);
+            let nearest = estimates.nearest(ordinals_min);
+            let within = |least: f32| in_order(all.iter().filter(|row| row.1 >= least).map(|row| row.0).collect());
+            prop_assert_eq!(&nearest.ordinals, &within(nearest.floor));
+            let everybody = within(f32::NEG_INFINITY);
+            prop_assert!(nearest.ordinals.len() >= ordinals_min.min(everybody.len()));
+            let least = all.get(rows - 1).map_or(f32::NEG_INFINITY, |row| row.1);
+            prop_assert!(nearest.floor <= least);
+            let likely = estimates.likely(nearest.floor - drop, &nearest);
+            let further = within(nearest.floor - drop);
+            let others = further.into_iter().filter(|ordinal| !nearest.ordinals.contains(ordinal));
+            prop_assert_eq!(likely, others.collect::<Vec<u32>>());
+        }
     }
 }

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use super::codes::{length, sum_of};
-use super::kernels::{BLOCK, ENTRY_MAX, Line, kernels};
+use super::kernels::{BLOCK, ENTRY_MAX, Line, SignBlock, kernels};
 use super::table::Table;
 use crate::bits::Bits;
 use crate::mapped::Mapped;
@@ -192,18 +192,17 @@ impl Signs {
             if wanted == 0 {
                 continue;
             }
-            let factors = self.factors.rows(block..block + 1).as_chunks().0;
+            let factors = self.factors.row(block).as_chunks().0;
             let factors = factors.try_into().expect("a block has three factors a row");
-            let reaching = wanted & estimate(&line, self.bits.rows(block..block + 1), factors, floor, &mut reach);
-            floor = visit(block, reaching, &reach);
+            let signs = SignBlock { nibbles: self.bits.row(block), factors };
+            floor = visit(block, wanted & estimate(&line, signs, floor, &mut reach), &reach);
         }
     }
 
     /// A row's place among those of all blocks, and the error to expect of its estimate.
     pub fn error(&self, query: &SignQuery, row: usize) -> (usize, f32) {
         let slot = self.slot(row);
-        let factors = self.factors.rows(slot / BLOCK..slot / BLOCK + 1);
-        (slot, query.length * factors[BLOCK + slot % BLOCK])
+        (slot, query.length * self.factors.row(slot / BLOCK)[BLOCK + slot % BLOCK])
     }
 
     /// Writes some rows, in this order, as [`Signs::mapped`] reads them.
@@ -219,9 +218,9 @@ impl Signs {
         let (from, to) = (other.slot(row), self.rows);
         self.rows += 1;
         self.open_block(to);
-        let nibbles = other.bits.rows(from / BLOCK..from / BLOCK + 1).chunks_exact(ENTRIES);
+        let nibbles = other.bits.row(from / BLOCK).chunks_exact(ENTRIES);
         let signs = nibbles.map(|nibble| nibble[from % ENTRIES] >> (NIBBLE * (from % BLOCK / ENTRIES)) & MASK);
-        let factors = other.factors.rows(from / BLOCK..from / BLOCK + 1).chunks_exact(BLOCK);
+        let factors = other.factors.row(from / BLOCK).chunks_exact(BLOCK);
         let (signs, factors): (Vec<u8>, Vec<f32>) = (signs.collect(), factors.map(|each| each[from % BLOCK]).collect());
         self.set(to % BLOCK, signs.into_iter(), &factors);
     }

@@ -34,6 +34,11 @@ impl<T: Pod> Table<T> {
         if end <= base.len() { &base[start..end] } else { &self.tail[start - base.len()..end - base.len()] }
     }
 
+    /// The numbers of one row.
+    pub fn row(&self, row: usize) -> &[T] {
+        self.rows(row..row + 1)
+    }
+
     /// Numbers that are not mapped.
     pub fn tail_len(&self) -> usize {
         self.tail.len()

@@ -11,7 +11,7 @@ use std::arch::x86_64::{
     _mm256_storeu_ps, _mm256_sub_epi16,
 };
 
-use super::{BLOCK, ENTRY_MAX, Kernels, LANES, Line, TABLE, TABLES_AT_ONCE, each_row, scalar};
+use super::{BLOCK, ENTRY_MAX, Kernels, LANES, Line, SignBlock, TABLE, TABLES_AT_ONCE, each_row, scalar};
 
 /// Numbers in one register of f32.
 const FLOATS: usize = 8;
@@ -31,9 +31,7 @@ pub(super) fn detect() -> Option<&'static Kernels> {
             dot_codes_rows(query, codes, rows, out);
         },
         // SAFETY: as above.
-        estimate_block: |line, block, factors, floor, reach| unsafe {
-            estimate_block(line, block, factors, floor, reach)
-        },
+        estimate_block: |line, block, floor, reach| unsafe { estimate_block(line, block, floor, reach) },
     };
     is_x86_feature_detected!("avx2").then_some(&AVX2)
 }
@@ -121,20 +119,14 @@ fn sum_of(eight: __m256i) -> i32 {
 }
 
 #[target_feature(enable = "avx2")]
-fn estimate_block(
-    line: &Line<'_>,
-    block: &[u8],
-    factors: &[[f32; BLOCK]; 3],
-    floor: f32,
-    reach: &mut [f32; BLOCK],
-) -> u32 {
+fn estimate_block(line: &Line<'_>, block: SignBlock<'_>, floor: f32, reach: &mut [f32; BLOCK]) -> u32 {
     const AT_ONCE: usize = TABLE * TABLES_AT_ONCE;
     let mut sums = [0.0; BLOCK];
-    for (tables, block) in line.tables.chunks(AT_ONCE).zip(block.chunks(AT_ONCE)) {
+    for (tables, block) in line.tables.chunks(AT_ONCE).zip(block.nibbles.chunks(AT_ONCE)) {
         add_sums(tables.as_chunks().0, block.as_chunks().0, &mut sums);
     }
     let all = |number: f32| _mm256_set1_ps(number);
-    let [worth, error, along] = factors;
+    let [worth, error, along] = block.factors;
     let (worth, error, along) = (worth.as_chunks().0, error.as_chunks().0, along.as_chunks().0);
     let (sums, reach) = (sums.as_chunks::<FLOATS>().0, reach.as_chunks_mut::<FLOATS>().0);
     let mut bits = 0;

@@ -27,10 +27,18 @@ pub(super) const BLOCK: usize = 32;
 
 /// Estimates a block of rows by a [`Line`]; the bits of the outcome are the rows that reach `floor`.
 ///
-/// The sum of a row is that of the entries that its nibbles choose, each from a table of 16 of its own. The block holds, table
-/// by table, 16 bytes: the low nibble of byte `n` is row `n`'s, the high one row `16 + n`'s. There is an even number of tables.
-pub(super) type EstimateBlock =
-    fn(line: &Line<'_>, block: &[u8], factors: &[[f32; BLOCK]; 3], floor: f32, reach: &mut [f32; BLOCK]) -> u32;
+/// The sum of a row is that of the entries that its nibbles choose, each from a table of 16 of its own.
+pub(super) type EstimateBlock = fn(&Line<'_>, SignBlock<'_>, floor: f32, reach: &mut [f32; BLOCK]) -> u32;
+
+/// What is kept of a block of rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SignBlock<'a> {
+    /// Table by table 16 bytes: the low nibble of byte `n` is row `n`'s, the high one row `16 + n`'s. There is an even number
+    /// of tables.
+    pub nibbles: &'a [u8],
+    /// Each row's worth, error and part along the centre: see [`Line`].
+    pub factors: &'a [[f32; BLOCK]; 3],
+}
 
 /// How a query's estimates follow from sums: with the factors `[worth, error, along]` of a row,
 /// `worth × (step × sum + base) + along + deviations × error + offset`.
@@ -156,13 +164,13 @@ mod tests {
             floor in -100f32..100.0,
         ) {
             let bytes = |from: usize| seed.iter().copied().cycle().skip(from).take(2 * TABLE * pairs).collect::<Vec<u8>>();
-            let (mut tables, block) = (bytes(0), bytes(500));
+            let (mut tables, nibbles) = (bytes(0), bytes(500));
             tables.iter_mut().for_each(|entry| *entry %= ENTRY_MAX + 1);
             let line = Line { tables: &tables, step: 0.01, base: -12.0, deviations: 2.5, offset: 0.1 };
-            let factors: &[[f32; BLOCK]; 3] = factors.as_chunks().0.try_into().unwrap();
+            let block = SignBlock { nibbles: &nibbles, factors: factors.as_chunks().0.try_into().unwrap() };
             let (mut fast, mut plain) = ([0.0; BLOCK], [0.0; BLOCK]);
-            let bits = (kernels().estimate_block)(&line, &block, factors, floor, &mut fast);
-            prop_assert_eq!(bits, (SCALAR.estimate_block)(&line, &block, factors, floor, &mut plain));
+            let bits = (kernels().estimate_block)(&line, block, floor, &mut fast);
+            prop_assert_eq!(bits, (SCALAR.estimate_block)(&line, block, floor, &mut plain));
             prop_assert_eq!(fast.map(f32::to_bits), plain.map(f32::to_bits));
             prop_assert!(plain.iter().enumerate().all(|(row, reach)| (*reach >= floor) == (bits >> row & 1 == 1)));
         }
@@ -183,8 +191,8 @@ mod tests {
         let tables = vec![ENTRY_MAX; TABLE * 16_384];
         let line = Line { tables: &tables, step: 1.0, base: 0.0, deviations: 0.0, offset: 0.0 };
         let mut sums = [0.0; BLOCK];
-        let bits =
-            (kernels().estimate_block)(&line, &tables, &[[1.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]], 1.0, &mut sums);
+        let block = SignBlock { nibbles: &tables, factors: &[[1.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]] };
+        let bits = (kernels().estimate_block)(&line, block, 1.0, &mut sums);
         assert_eq!((bits, sums), (u32::MAX, [63.0 * 16_384.0; BLOCK]));
     }
 }

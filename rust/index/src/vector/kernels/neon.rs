@@ -7,7 +7,7 @@ use std::arch::aarch64::{
     vqtbl1q_u8, vshrq_n_u8, vst1q_u16,
 };
 
-use super::{BLOCK, Kernels, LANES, Line, TABLE, TABLES_AT_ONCE, each_row, scalar};
+use super::{BLOCK, Kernels, LANES, Line, SignBlock, TABLE, TABLES_AT_ONCE, each_row, scalar};
 
 /// Numbers in one register of f32.
 const FLOATS: usize = 4;
@@ -23,7 +23,7 @@ pub(super) static NEON: Kernels = Kernels {
     // SAFETY: as above.
     dot_codes_rows: |query, codes, rows, out| unsafe { dot_codes_rows(query, codes, rows, out) },
     // SAFETY: as above.
-    estimate_block: |line, block, factors, floor, reach| unsafe { estimate_block(line, block, factors, floor, reach) },
+    estimate_block: |line, block, floor, reach| unsafe { estimate_block(line, block, floor, reach) },
 };
 
 #[target_feature(enable = "neon")]
@@ -102,16 +102,10 @@ fn add_codes(sums: &mut [int32x4_t; 2], query: &[i16; CODES], row: &[i8; CODES])
 }
 
 #[target_feature(enable = "neon")]
-fn estimate_block(
-    line: &Line<'_>,
-    block: &[u8],
-    factors: &[[f32; BLOCK]; 3],
-    floor: f32,
-    reach: &mut [f32; BLOCK],
-) -> u32 {
+fn estimate_block(line: &Line<'_>, block: SignBlock<'_>, floor: f32, reach: &mut [f32; BLOCK]) -> u32 {
     const AT_ONCE: usize = TABLE * TABLES_AT_ONCE;
     let mut sums = [0.0; BLOCK];
-    for (tables, block) in line.tables.chunks(AT_ONCE).zip(block.chunks(AT_ONCE)) {
+    for (tables, block) in line.tables.chunks(AT_ONCE).zip(block.nibbles.chunks(AT_ONCE)) {
         let mut whole = [vdupq_n_u16(0); 4];
         for (table, codes) in tables.as_chunks::<TABLE>().0.iter().zip(block.as_chunks::<TABLE>().0) {
             // SAFETY: both arrays hold the 16 bytes that a load reads.
@@ -130,5 +124,5 @@ fn estimate_block(
             sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += f32::from(number));
         }
     }
-    scalar::estimate(line, &sums, factors, floor, reach)
+    scalar::estimate(line, block.factors, &sums, floor, reach)
 }

@@ -1,6 +1,6 @@
 //! The kernels in plain Rust: what the others must equal, and what a CPU without them runs.
 
-use super::{BLOCK, Kernels, LANES, Line, TABLE, each_row};
+use super::{BLOCK, Kernels, LANES, Line, SignBlock, TABLE, each_row};
 
 pub(super) static SCALAR: Kernels = Kernels { name: "scalar", dot_exact, dot_codes_rows, estimate_block };
 
@@ -31,28 +31,22 @@ fn dot_codes_rows(query: &[i16], codes: &[i8], rows: &[u32], out: &mut [i32]) {
 }
 
 /// See [`super::EstimateBlock`]. The sums are whole numbers that an f32 holds exactly.
-fn estimate_block(
-    line: &Line<'_>,
-    block: &[u8],
-    factors: &[[f32; BLOCK]; 3],
-    floor: f32,
-    reach: &mut [f32; BLOCK],
-) -> u32 {
+fn estimate_block(line: &Line<'_>, block: SignBlock<'_>, floor: f32, reach: &mut [f32; BLOCK]) -> u32 {
     let mut sums = [0_u32; BLOCK];
-    for (table, nibbles) in line.tables.as_chunks::<TABLE>().0.iter().zip(block.as_chunks::<TABLE>().0) {
+    for (table, nibbles) in line.tables.as_chunks::<TABLE>().0.iter().zip(block.nibbles.as_chunks::<TABLE>().0) {
         for (row, byte) in nibbles.iter().enumerate() {
             sums[row] += u32::from(table[usize::from(byte & 0x0f)]);
             sums[TABLE + row] += u32::from(table[usize::from(byte >> 4)]);
         }
     }
-    estimate(line, &sums.map(|sum| sum as f32), factors, floor, reach)
+    estimate(line, block.factors, &sums.map(|sum| sum as f32), floor, reach)
 }
 
 /// The estimates of rows whose sums are known.
 pub(super) fn estimate(
     line: &Line<'_>,
-    sums: &[f32; BLOCK],
     [worth, error, along]: &[[f32; BLOCK]; 3],
+    sums: &[f32; BLOCK],
     floor: f32,
     reach: &mut [f32; BLOCK],
 ) -> u32 {
