@@ -28,7 +28,7 @@ const WASTED_MIN: u64 = 1 << 20;
 /// Changes that compacting leaves in the log: a process that has fallen further behind builds its indexes again.
 pub(crate) const CHANGES_KEPT: i64 = 10_000;
 /// Changes when the layout of the folder does.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// More than any manifest or `CURRENT` of ours holds.
 const SMALL_FILE_BYTES: u64 = 64 << 10;
 

@@ -334,18 +334,24 @@ impl Partition {
         })
     }
 
-    /// Puts the texts of a snapshot in the place of both text parts. Texts that changed while it was being written stay
-    /// fresh.
+    /// Puts the texts and vectors of a snapshot in the place of those in memory. What changed while it was being written stays
+    /// as it is.
     pub fn take_sealed(&mut self, written: Written) {
-        let Written { text, rows, edits } = written;
-        // Both stand in the order of rows.
-        let mut left = rows.iter().zip(0..).peekable();
-        let mut document_of = |ordinal: u32| {
-            let column = &self.columns[ordinal as usize];
-            while left.next_if(|((row, _), _)| *row < column.row).is_some() {}
-            left.next_if(|(row, _)| **row == (column.row, column.version)).map(|(_, document)| document)
+        let Written { text, vectors, rows, edits } = written;
+        let columns = &self.columns;
+        // Both stand in the order of rows, and are asked for in that of ordinals, which is the same.
+        let numbers = || {
+            let mut left = rows.iter().zip(0..).peekable();
+            move |ordinal: u32| {
+                let column = &columns[ordinal as usize];
+                while left.next_if(|((row, _), _)| *row < column.row).is_some() {}
+                left.next_if(|(row, _)| **row == (column.row, column.version)).map(|(_, number)| number)
+            }
         };
-        self.text = self.text.resealed(Arc::new(text), &mut document_of);
+        self.text = self.text.resealed(Arc::new(text), &mut numbers());
+        if let Some((present, kept)) = self.vectors.as_mut().zip(vectors) {
+            *present = present.resealed(kept, numbers());
+        }
         self.sealed_edits = Some(edits);
     }
 

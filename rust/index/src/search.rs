@@ -178,7 +178,9 @@ impl Partition {
         let text = query.text.map(|text| self.text.search(analyse_query(text), among, sessions, depth));
         let text = text.unwrap_or_default();
         let vector = self.vectors.as_ref().zip(query.vector).filter(|(vectors, query)| vectors.dim() == query.dim());
-        let search = vector.map(|(vectors, unit)| vectors.search(unit, Some(among), depth, SURE));
+        // To look for each in a set of all takes longer than not to.
+        let part = (among.matching.len() < self.live.len()).then_some(among);
+        let search = vector.map(|(vectors, unit)| vectors.search(unit, part, depth, SURE));
         let plan = search.as_ref().map(|search| search.plan);
         Legs { text, vector, nearest: search.map(|search| search.hits).unwrap_or_default(), plan }
     }

@@ -145,7 +145,7 @@ impl Snapshot {
     pub fn write(self, folder: Option<&Path>) -> Result<Written, IndexError> {
         let Self { texts, columns, state, vectors, edits } = self;
         let rows = columns.iter().map(|column| (column.row, column.version)).collect();
-        let mut text = texts.seal();
+        let (mut text, mut kept) = (texts.seal(), None);
         if let Some(folder) = folder {
             write_file(&folder.join(ROWS), |file| {
                 columns.iter().try_for_each(|column| file.write_all(&column.to_bytes()))
@@ -154,20 +154,30 @@ impl Snapshot {
             if let Some(vectors) = vectors {
                 write_file(&folder.join(CODES), |file| vectors.write_codes(file))?;
                 write_file(&folder.join(VECTORS), |file| vectors.write_exact(file))?;
+                let open = |name: &str| {
+                    let path = folder.join(name);
+                    Mapped::open(&path, sum_of(&path)?)
+                };
+                kept = Kept::new(open(CODES)?, open(VECTORS)?, vectors.shape());
+                if kept.is_none() {
+                    return Err(damaged(&folder.join(CODES)));
+                }
             }
             let path = folder.join(TEXT);
             write_file(&path, |file| text.write(file))?;
             // From here on the system holds it, and takes back what nobody reads.
             text = Sealed::read(Mapped::open(&path, sum_of(&path)?)?).ok_or_else(|| damaged(&path))?;
         }
-        Ok(Written { text, rows, edits })
+        Ok(Written { text, vectors: kept, rows, edits })
     }
 }
 
-/// The texts of a snapshot that was written, for [`Partition::take_sealed`](crate::Partition::take_sealed).
+/// The texts and vectors of a snapshot that was written, for [`Partition::take_sealed`](crate::Partition::take_sealed).
 #[derive(Debug)]
 pub struct Written {
     pub(crate) text: Sealed,
+    /// None when they were not written to disk.
+    pub(crate) vectors: Option<Kept>,
     /// The row and version of each document.
     pub(crate) rows: Vec<(i64, i64)>,
     pub(crate) edits: u64,

@@ -2,13 +2,16 @@
 
 use roaring::RoaringBitmap;
 
+use super::kept::Kept;
 use super::*;
 use crate::bits::{Among, Bits};
+use crate::contents::sum_of;
+use crate::mapped::Mapped;
 
 const LIVE: u32 = 36_000;
 const DIM: usize = 64;
 const CLUSTERS: u32 = 60;
-const QUERIES: u32 = 12;
+const QUERIES: u32 = 40;
 const K: usize = 10;
 
 /// A small seeded generator, so that the gate needs no crate and never varies.
@@ -117,12 +120,52 @@ fn assert_recall(vectors: &Vectors, queries: &[UnitQuery], when: &str) {
     }
 }
 
+/// The same vectors by way of the files of a snapshot, of which `spoil` may change one.
+fn through_files(vectors: &Vectors, spoil: impl FnOnce(&mut Vec<u8>)) -> Option<Vectors> {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = vectors.to_keep(&vectors.live);
+    let (mut codes, mut exact) = (Vec::new(), Vec::new());
+    kept.write_codes(&mut codes).unwrap();
+    kept.write_exact(&mut exact).unwrap();
+    spoil(&mut codes);
+    let mapped = |name: &str, bytes: Vec<u8>| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Mapped::open(&path, sum_of(&path).unwrap()).unwrap()
+    };
+    let kept = Kept::new(mapped("codes", codes), mapped("exact", exact), kept.shape())?;
+    let numbers: Vec<u32> = vectors.live.iter().collect();
+    Some(vectors.resealed(kept, |ordinal| numbers.binary_search(&ordinal).ok().map(|number| number as u32)))
+}
+
+fn sealed(vectors: &Vectors) -> Vectors {
+    through_files(vectors, |_| ()).unwrap()
+}
+
 fn gate(clustered: bool) {
     let (mut vectors, queries) = filled(clustered);
     assert_recall(&vectors, &queries, "all live");
+    let mut in_cells = sealed(&vectors);
+    assert_recall(&in_cells, &queries, "in cells");
     let mut chance = Chance(13);
-    (0..LIVE).filter(|_| chance.one_in(2)).for_each(|ordinal| vectors.remove(ordinal));
+    for ordinal in (0..LIVE).filter(|_| chance.one_in(2)) {
+        vectors.remove(ordinal);
+        in_cells.remove(ordinal);
+    }
     assert_recall(&vectors, &queries, "half removed");
+    assert_recall(&in_cells, &queries, "half removed from cells");
+    // Those that come after a snapshot are in no cell.
+    let gone: Vec<u32> = (0..LIVE).filter(|ordinal| !in_cells.contains(*ordinal)).step_by(3).collect();
+    for ordinal in gone {
+        in_cells.put(ordinal, filled_again(&vectors, ordinal)).unwrap();
+    }
+    assert_recall(&in_cells, &queries, "some put back");
+}
+
+/// The vector of another ordinal, as one that is new.
+fn filled_again(vectors: &Vectors, ordinal: u32) -> &[f32] {
+    let other = vectors.live.iter().nth(ordinal as usize % vectors.len()).unwrap();
+    vectors.rows_of(other).unwrap()
 }
 
 /// I4 for random vectors, which estimates rank worst.
@@ -179,18 +222,98 @@ fn cone(live: u32, dim: usize) -> (Vectors, Vec<UnitQuery>) {
     (vectors, (0..6).map(|number| UnitQuery::new(&near(number), dim).unwrap()).collect())
 }
 
-/// About their mean, signs answer for a cone; about zero they are found out, and codes answer.
+/// About the centres of cells, signs answer for a cone; about zero they are found out, and codes answer.
 #[test]
-fn sign_bits_serve_a_cone_about_its_mean() {
+fn signs_serve_a_cone_about_its_centres() {
     const CONE: u32 = 31_000;
     let (plain, queries) = cone(CONE, 256);
-    let centred = plain.recentred(&plain.mean()).unwrap();
+    let mut in_cells = sealed(&plain);
     let all: RoaringBitmap = (0..CONE).collect();
     let tiers = |vectors: &Vectors, tier| {
         queries.iter().filter(|query| vectors.search(query, None, K, K).plan.tier == tier).count()
     };
     assert_eq!(tiers(&plain, Tier::SignsThenCodes), queries.len());
-    assert_eq!(tiers(&centred, Tier::Signs), queries.len());
-    assert!(recall(&centred, &queries, &all) >= 0.99);
+    assert_eq!(tiers(&in_cells, Tier::Signs), queries.len());
+    assert!(recall(&in_cells, &queries, &all) >= 0.99);
     assert!(recall(&plain, &queries, &all) >= 1.0);
+    // Those that come later are estimated about the mean of the others.
+    for ordinal in 0..1_000 {
+        in_cells.put(ordinal, plain.rows_of(ordinal).unwrap()).unwrap();
+    }
+    assert_eq!(tiers(&in_cells, Tier::Signs), queries.len());
+    assert!(recall(&in_cells, &queries, &all) >= 0.99);
+}
+
+/// Queries from elsewhere than what the cells were measured by, near no row and far from all, find what scoring all finds.
+#[test]
+fn queries_unlike_the_rows_are_answered_from_all_cells() {
+    let (vectors, _) = filled(true);
+    let vectors = sealed(&vectors);
+    let mut chance = Chance(23);
+    let all: RoaringBitmap = (0..LIVE).collect();
+    let mean: Vec<f32> = (0..DIM).map(|at| (0..LIVE).map(|row| vectors.rows_of(row).unwrap()[at]).sum()).collect();
+    let opposite: Vec<f32> = mean.iter().map(|x| -x).collect();
+    let axis: Vec<f32> = (0..DIM).map(|at| f32::from(u8::from(at == 3))).collect();
+    let mut queries: Vec<UnitQuery> =
+        [&mean, &opposite, &axis].map(|numbers| UnitQuery::new(numbers, DIM).unwrap()).into();
+    queries.extend((0..QUERIES).map(|_| UnitQuery::new(&chance.vector(DIM), DIM).unwrap()));
+    let recall = recall(&vectors, &queries, &all);
+    assert!(recall >= 0.99, "{recall}");
+}
+
+/// What is read back is what was put, several rows an ordinal included, and what changed since stays as it is now.
+#[test]
+fn snapshot_gives_back_what_lives() {
+    let mut chance = Chance(29);
+    let mut vectors = Vectors::new(20);
+    for ordinal in 0..6_000 {
+        let rows: Vec<f32> = (0..=(ordinal % 3)).flat_map(|_| chance.vector(20)).collect();
+        vectors.put(ordinal, &rows).unwrap();
+    }
+    (0..6_000).step_by(4).for_each(|ordinal| vectors.remove(ordinal));
+    let again = sealed(&vectors);
+    assert_eq!((again.dead_rows(), &again.live), (0, &vectors.live));
+    assert!(vectors.live.iter().all(|ordinal| again.rows_of(ordinal) == vectors.rows_of(ordinal)));
+    assert!(again.footprint() < vectors.footprint() / 4);
+
+    let kept = |vectors: &Vectors| through_files(vectors, |_| ());
+    let mut changed = kept(&vectors).unwrap();
+    changed.put(1, &chance.vector(20)).unwrap();
+    changed.remove(2);
+    changed.put(6_001, &chance.vector(20)).unwrap();
+    let query = UnitQuery::new(&chance.vector(20), 20).unwrap();
+    let resealed = kept(&changed).unwrap();
+    for k in [10, 5_000] {
+        assert_eq!(changed.search(&query, None, k, k).hits, resealed.search(&query, None, k, k).hits);
+        assert_eq!(changed.search(&query, None, k, k).hits, changed.compacted().search(&query, None, k, k).hits);
+    }
+    assert!(kept(&Vectors::new(20)).unwrap().search(&query, None, 10, 10).hits.is_empty());
+}
+
+/// Cells that do not add up are refused, whatever their checksum says.
+#[test]
+fn cells_that_do_not_add_up_are_refused() {
+    let mut chance = Chance(31);
+    let mut vectors = Vectors::new(4);
+    (0..100).for_each(|ordinal| vectors.put(ordinal, &chance.vector(4)).unwrap());
+    let set = |word: usize, value: u32| {
+        move |codes: &mut Vec<u8>| codes[4 * word..][..4].copy_from_slice(&value.to_ne_bytes())
+    };
+    // The count of cells, the share, the rows of the one cell, its centre, the order of rows.
+    assert!(through_files(&vectors, |_| ()).is_some());
+    for (word, value) in [
+        (0, 0),
+        (0, 2),
+        (0, u32::MAX),
+        (1, f32::NAN.to_bits()),
+        (2, 99),
+        (2, u32::MAX),
+        (3, f32::INFINITY.to_bits()),
+        (7, 1),
+        (8, 100),
+        (106, u32::MAX),
+    ] {
+        assert!(through_files(&vectors, set(word, value)).is_none(), "{value} at {word}");
+    }
+    assert!(through_files(&vectors, |codes| codes.truncate(codes.len() - 1)).is_none());
 }

@@ -1,7 +1,8 @@
 //! What a snapshot keeps of the vectors: signs, codes and f32, all ready made and mapped.
 //!
-//! The codes' file holds, one after another: the signs, the scales, the number of rows of each ordinal, the codes.
-//! Lengths follow from three numbers that the snapshot keeps beside it ([`Shape`]) and must add up to the files'.
+//! The codes' file holds, one after another: the cells, the signs, the scales, the number of rows of each ordinal, the codes.
+//! Lengths follow from three numbers that the snapshot keeps beside it ([`Shape`]) and the cells, and must add up to the
+//! files'.
 
 use std::io::Write;
 use std::ops::Range;
@@ -11,9 +12,10 @@ use roaring::RoaringBitmap;
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::Cells;
 use super::codes::RowScale;
 use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
-use super::signs::Signs;
+use super::signs::{Signs, block_len};
 use super::table::Table;
 use super::vectors::Vectors;
 use crate::mapped::Mapped;
@@ -57,7 +59,10 @@ impl ToKeep {
     /// Writes everything but f32.
     pub fn write_codes(&self, file: &mut impl Write) -> std::io::Result<()> {
         let rows = &self.vectors.rows;
-        rows.signs.write(self.ranges().flatten(), file)?;
+        let numbers: Vec<u32> = self.ranges().flatten().map(|row| row as u32).collect();
+        let cells = Cells::of(rows, &numbers);
+        cells.write(file)?;
+        Signs::write(&cells, |row| rows.exact.row(numbers[row] as usize), file)?;
         for row in self.ranges().flatten() {
             let RowScale { scale, rest } = rows.scale(row as u32);
             file.write_all(bytemuck::cast_slice(&[scale, rest]))?;
@@ -80,43 +85,41 @@ impl ToKeep {
 }
 
 impl Shape {
-    /// The bytes of both files; `None` when no index can have this shape.
-    fn bytes(self) -> Option<(u64, u64)> {
-        if self.dim == 0
-            || self.dim > DIMENSIONS_MAX as u64
-            || self.ordinals > u64::from(ORDINAL_MAX)
-            || self.rows > u64::from(u32::MAX)
-        {
-            return None;
-        }
-        // Bounded as above, none of these sums comes near the end of a u64.
-        let codes = Signs::bytes(self.dim as usize, self.rows) + self.rows * (8 + self.dim) + 4 * self.ordinals;
-        Some((codes, 4 * self.rows * self.dim))
+    /// Whether an index can have this shape.
+    fn is_possible(self) -> bool {
+        (1..=DIMENSIONS_MAX as u64).contains(&self.dim)
+            && self.ordinals <= u64::from(ORDINAL_MAX)
+            && u32::try_from(self.rows).is_ok()
     }
 }
 
 impl Kept {
     /// The vectors in these files; `None` when they are not of this shape.
     pub fn new(codes: Mapped, exact: Mapped, shape: Shape) -> Option<Self> {
-        if shape.bytes()? != (codes.bytes().len() as u64, exact.bytes().len() as u64) {
+        if !shape.is_possible() {
             return None;
         }
+        // Bounded as they are now, no sum of these comes near the end of a usize.
         let (dim, rows, ordinals) = (shape.dim as usize, shape.rows as usize, shape.ordinals as usize);
         let (codes, exact) = (Arc::new(codes), Arc::new(exact));
-        let scales_at = usize::try_from(Signs::bytes(dim, shape.rows)).ok()?;
+        let (cells, signs_at) = Cells::mapped(&codes, 0, dim, rows)?;
+        let blocks = cells.blocks();
+        let scales_at = signs_at + size_of::<f32>() * blocks * block_len(dim);
         let counts_at = scales_at + 8 * rows;
+        let codes_at = counts_at + 4 * ordinals;
         let counts = codes.numbers::<u32>(counts_at, ordinals)?.to_vec();
         let counted: u64 = counts.iter().map(|count| u64::from(*count)).sum();
-        if counted != shape.rows {
+        let lengths = (codes_at + dim * rows, size_of::<f32>() * dim * rows);
+        if counted != shape.rows || lengths != (codes.bytes().len(), exact.bytes().len()) {
             return None;
         }
         let scales = codes.numbers::<f32>(scales_at, 2 * rows)?.as_chunks::<2>().0.iter();
         Some(Self {
             dim,
-            signs: Signs::mapped(&codes, 0, dim, &counts)?,
+            signs: Signs::kept(cells, Table::mapped(&codes, signs_at, block_len(dim), blocks)?),
             scales: scales.map(|[scale, rest]| RowScale { scale: *scale, rest: *rest }).collect(),
             counts,
-            codes: Table::mapped(&codes, counts_at + 4 * ordinals, dim, rows)?,
+            codes: Table::mapped(&codes, codes_at, dim, rows)?,
             exact: Table::mapped(&exact, 0, dim, rows)?,
         })
     }

@@ -42,6 +42,29 @@ pub(super) const SURE_HITS_MIN: usize = 10;
 /// as that hit 0.6 % are (a normal error's tail), of better ones fewer. Measured: see decision 0012.
 pub(super) const DEVIATIONS: f32 = 2.5;
 
+/// A snapshot of fewer rows has one cell: all of them are looked at soon enough.
+pub(super) const CELLED_ROWS_MIN: usize = 4_096;
+
+/// How many rows for each cell the cells are learnt from, and how often they are moved. faiss warns below 39 points a centre;
+/// more rounds than these changed hardly any row's cell.
+pub(super) const SAMPLE_PER_CELL: usize = 64;
+pub(super) const ROUNDS: usize = 6;
+
+/// How many rows are asked for to measure how far their nearest lie from the centres of their cells, how many of those are
+/// looked at, what share of them may lie further, and how much further the others are given. Measured: see decision 0013.
+pub(super) const CHECKS: usize = 128;
+pub(super) const CHECK_HITS: usize = 10;
+pub(super) const CHECK_MISSES: f64 = 0.002;
+pub(super) const CHECK_MARGIN: f32 = 1.1;
+
+/// The nearest cells of one row in so many are left out when the same is measured again as under a filter.
+pub(super) const CHECK_FILTERED_ONE_IN: usize = 10;
+
+/// When more than one sure hit in so many needed more than this share of what cells are given, this query is unlike the rows
+/// that were asked for, and every cell is looked at.
+pub(super) const STRAINED_SHARE: f32 = 0.75;
+pub(super) const STRAINED_ONE_IN: usize = 16;
+
 /// Ordinals resolved to rows and scored at a time: their lists stay in the first-level cache.
 pub(super) const BLOCK_ORDINALS: usize = 512;
 

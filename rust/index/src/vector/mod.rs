@@ -24,6 +24,7 @@
 //! ```
 
 mod best;
+mod cells;
 mod codes;
 mod error;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::codes::{RowScale, push_codes};
 use super::kept::Kept;
 use super::kernels::{kernels, prefetch};
 use super::limits::DIMENSIONS_MAX;
-use super::signs::Signs;
+use super::signs::{NOBODY, Signs};
 use super::table::Table;
 use super::walk::{Block, Span, walk};
 
@@ -23,16 +23,10 @@ pub(super) struct Rows {
 
 impl Rows {
     pub fn new(dim: usize) -> Self {
-        // No row of an impossible length ever enters, so none needs a centre either.
-        Self { dim, ..Self::about(vec![0.0; dim.min(DIMENSIONS_MAX)]) }
-    }
-
-    /// No rows yet, and signs taken about `centre`.
-    pub fn about(centre: Vec<f32>) -> Self {
-        let dim = centre.len();
         Self {
             dim,
-            signs: Signs::about(centre),
+            // No row of an impossible length ever enters, so none needs a centre either.
+            signs: Signs::about(vec![0.0; dim.min(DIMENSIONS_MAX)]),
             codes: Table::new(dim),
             scales: Vec::new(),
             exact: Table::new(dim),
@@ -43,21 +37,17 @@ impl Rows {
     /// The rows that a snapshot kept, each ordinal's after those of the ordinals before it.
     pub fn kept(kept: Kept) -> Self {
         let Kept { dim, signs, codes, scales, exact, counts } = kept;
+        let mut rows = Self { dim, spans: Vec::new(), signs, codes, scales, exact };
         let mut first = 0;
-        let spans = counts.into_iter().map(|count| {
-            let span = Span { first, count };
+        for (ordinal, count) in (0..).zip(counts) {
+            rows.own(ordinal, Span { first, count });
             first += count;
-            span
-        });
-        Self { dim, spans: spans.collect(), signs, codes, scales, exact }
+        }
+        rows
     }
 
     pub fn dim(&self) -> usize {
         self.dim
-    }
-
-    pub fn centre(&self) -> &[f32] {
-        self.signs.centre()
     }
 
     /// About how many bytes of memory they take, mapped files left out.
@@ -88,7 +78,7 @@ impl Rows {
         self.disown(ordinal);
         let first = self.len() as u32;
         for unit in unit_rows.chunks_exact(self.dim) {
-            self.signs.push(ordinal, unit);
+            self.signs.push(unit);
             self.scales.push(push_codes(unit, self.codes.tail_mut()));
         }
         self.exact.tail_mut().extend_from_slice(unit_rows);
@@ -124,10 +114,20 @@ impl Rows {
 
     /// Takes an ordinal's rows away from it. They stay where they are, and are nobody's.
     pub fn disown(&mut self, ordinal: u32) {
-        self.signs.disown(self.range(ordinal));
+        self.signs.own(self.range(ordinal), NOBODY);
         if let Some(span) = self.spans.get_mut(ordinal as usize) {
             *span = Span::default();
         }
+    }
+
+    /// How far ordinals that ever owned rows are numbered.
+    pub fn ordinals(&self) -> u32 {
+        self.spans.len() as u32
+    }
+
+    /// Makes `ordinal` own the rows that are `other`'s in `before`, of which this is a copy.
+    pub fn adopt(&mut self, ordinal: u32, before: &Self, other: u32) {
+        self.own(ordinal, before.span(other));
     }
 
     /// Walks ordinals in the order given, resolved to row numbers.
@@ -141,6 +141,7 @@ impl Rows {
             self.spans.resize(at + 1, Span::default());
         }
         self.spans[at] = span;
+        self.signs.own(self.range(ordinal), ordinal);
     }
 
     fn span(&self, ordinal: u32) -> Span {
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     fn two_owners() -> Rows {
-        let mut rows = Rows::about(vec![0.0, 0.5]);
+        let mut rows = Rows::new(2);
         rows.append(5, &[1.0, 0.0, 0.0, 1.0]);
         rows.append(2, &[-1.0, 0.0]);
         rows

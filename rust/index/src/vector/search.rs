@@ -46,9 +46,8 @@ impl Vectors {
     #[must_use]
     pub fn search(&self, query: &UnitQuery, among: Option<Among<'_>>, k: usize, sure: usize) -> Search {
         self.assert_same_dim(query);
-        let others = among.filter(|among| !self.live.is_subset(among.matching));
-        let matches = others.map_or(Cow::Borrowed(&self.live), |among| Cow::Owned(among.matching & &self.live));
-        let wanted = Wanted { query, matches: &matches, mask: others.map(|among| among.mask), k, sure };
+        let matches = among.map_or(Cow::Borrowed(&self.live), |among| Cow::Owned(among.matching & &self.live));
+        let wanted = Wanted { query, matches: &matches, mask: among.map(|among| among.mask), k, sure };
         let (tier, found) = self.run(&wanted);
         let plan = Plan {
             tier,
@@ -84,7 +83,7 @@ impl Vectors {
         let found = codes(&self.rows, query, nearest.ordinals.iter().copied(), k, Found::default());
         let sure = &found.hits[..sure.clamp(SURE_HITS_MIN, k).min(found.hits.len())];
         let least = sure.last().filter(|_| estimates.are_fair(&self.rows, sure)).map(|hit| hit.score);
-        let likely = least.map(|least| estimates.likely(least, &nearest));
+        let likely = least.map(|least| estimates.likely(least, &nearest, &self.rows, sure));
         if let Some(likely) = likely.filter(|likely| !is_too_long(likely.len(), matches.len())) {
             return (Tier::Signs, codes(&self.rows, query, likely.into_iter(), k, found));
         }

@@ -10,21 +10,32 @@
 
 use super::best::Hit;
 use super::kernels::BLOCK;
-use super::limits::DEVIATIONS;
+use super::limits::{DEVIATIONS, STRAINED_ONE_IN, STRAINED_SHARE};
 use super::rows::Rows;
-use super::signs::{NOBODY, SignQuery, Signs};
+use super::signs::{NOBODY, Sight, SignQuery, Signs};
 use super::unit::UnitQuery;
 use crate::bits::Bits;
 use crate::top::{Top, any_reaches};
 
-/// The most that each row's cosine is likely to be.
+/// The most that the cosines of rows are likely to be, of those in cells that are likely to hold hits.
 #[derive(Debug)]
 pub(super) struct Estimates<'a> {
+    signs: &'a Signs,
     query: SignQuery,
-    owners: &'a [u32],
     mask: Option<&'a Bits>,
-    reach: Vec<f32>,
+    /// The cells that were not looked at, the most likely last.
+    ahead: Vec<Sight>,
+    seen: Vec<Seen>,
     top: Top,
+}
+
+/// A block that was looked at.
+#[derive(Debug)]
+struct Seen {
+    block: usize,
+    sight: Sight,
+    /// Rows outside the mask are in it too.
+    reach: [f32; BLOCK],
 }
 
 /// Those that are likely to be nearest.
@@ -32,31 +43,17 @@ pub(super) struct Estimates<'a> {
 pub(super) struct Nearest {
     /// In their order.
     pub ordinals: Vec<u32>,
-    /// All rows estimated to reach this are theirs.
+    /// All rows that are estimated to reach this are theirs, but for those in cells that are unlikely to hold any.
     floor: f32,
 }
 
 impl<'a> Estimates<'a> {
-    /// Estimates the rows of ordinals in the mask, or all, and finds the `rows` that reach furthest.
+    /// Prepares to find the `rows` that reach furthest, of ordinals in the mask or of all.
     pub fn new(signs: &'a Signs, query: &UnitQuery, mask: Option<&'a Bits>, rows: usize) -> Self {
-        let owners = signs.owners();
-        let (mut top, mut reach) = (Top::new(rows, f32::NEG_INFINITY), Vec::with_capacity(owners.len()));
-        let wanted = |block: usize| mask.map_or(u32::MAX, |mask| signs.rows_of(block, mask));
-        let query = SignQuery::new(&query.exact, signs.centre());
-        signs.for_each_block(&query, DEVIATIONS, wanted, |block, mut reaching, most| {
-            reach.resize(block * BLOCK, f32::NEG_INFINITY);
-            reach.extend_from_slice(most);
-            while reaching != 0 {
-                let row = reaching.trailing_zeros() as usize;
-                reaching &= reaching - 1;
-                let owner = owners[block * BLOCK + row];
-                if owner != NOBODY {
-                    top.push(owner, most[row]);
-                }
-            }
-            top.floor
-        });
-        Self { query, owners, mask, reach, top }
+        let mut ahead = signs.sights(&query.exact);
+        ahead.sort_by(|one, other| one.most.total_cmp(&other.most));
+        let top = Top::new(rows, f32::NEG_INFINITY);
+        Self { signs, query: SignQuery::new(&query.exact), mask, ahead, seen: Vec::new(), top }
     }
 
     /// The owners of the rows that reach furthest, and of all that reach as far as the last of them: a tie broken by ordinal
@@ -64,6 +61,10 @@ impl<'a> Estimates<'a> {
     /// fewer than `ordinals_min`.
     pub fn nearest(&mut self, ordinals_min: usize) -> Nearest {
         loop {
+            while let Some(sight) = self.ahead.pop_if(|sight| sight.most >= self.top.floor) {
+                self.look_at(&sight);
+                self.top.settle();
+            }
             self.top.settle();
             let ordinals = in_order(self.top.kept.iter().map(|(ordinal, _)| *ordinal).collect());
             let rows = self.top.depth();
@@ -82,38 +83,80 @@ impl<'a> Estimates<'a> {
         top
     }
 
+    /// Estimates the rows of a cell.
+    fn look_at(&mut self, sight: &Sight) {
+        for block in self.signs.blocks_of(sight) {
+            let mut wanted = self.mask.map_or(u32::MAX, |mask| self.signs.rows_of(block, mask));
+            if wanted == 0 {
+                continue;
+            }
+            let mut reach = [0.0; BLOCK];
+            wanted &= self.signs.estimate((&self.query, sight), DEVIATIONS, block, self.top.floor, &mut reach);
+            let owners = self.signs.owners(block);
+            while wanted != 0 {
+                let row = wanted.trailing_zeros() as usize;
+                wanted &= wanted - 1;
+                if owners[row] != NOBODY {
+                    self.top.push(owners[row], reach[row]);
+                }
+            }
+            self.seen.push(Seen { block, sight: *sight, reach });
+        }
+    }
+
     /// Whether the estimates of these hits were as good as is said: on average they lie no more than one standard error low.
     /// Where they do, so may those of others that were never looked at.
     pub fn are_fair(&self, rows: &Rows, hits: &[Hit]) -> bool {
-        let deviations = hits.iter().filter_map(|hit| {
-            let errors = rows.range(hit.ordinal).map(|row| rows.signs.error(&self.query, row));
-            let most = errors.map(|(slot, error)| (self.reach[slot], error));
-            let (most, error) =
-                most.max_by(|one, other| one.0.total_cmp(&other.0)).filter(|(_, error)| *error > 0.0)?;
-            Some((hit.score - most) / error + DEVIATIONS)
+        let deviations = self.hits(rows, hits).filter_map(|(hit, seen, at)| {
+            let error = self.signs.error(&seen.sight, (seen.block, at));
+            (error > 0.0).then(|| (hit.score - seen.reach[at]) / error + DEVIATIONS)
         });
         let (sum, count) = deviations.fold((0.0, 0.0), |(sum, count), deviation| (sum + deviation, count + 1.0));
         sum <= count
     }
 
-    /// The others that are likely to reach `least`.
-    pub fn likely(&self, least: f32, nearest: &Nearest) -> Vec<u32> {
-        if least >= nearest.floor {
-            return Vec::new();
+    /// Each of these hits, with its row that reaches furthest.
+    fn hits(&self, rows: &Rows, hits: &[Hit]) -> impl Iterator<Item = (Hit, &Seen, usize)> {
+        let places = hits.iter().flat_map(|hit| {
+            rows.range(hit.ordinal).map(|row| {
+                let (block, at) = self.signs.place(row);
+                (block, at, *hit)
+            })
+        });
+        let mut places: Vec<_> = places.collect();
+        places.sort_unstable_by_key(|(block, ..)| *block);
+        let mut found: Vec<(Hit, &Seen, usize)> = Vec::new();
+        for seen in &self.seen {
+            let first = places.partition_point(|(block, ..)| *block < seen.block);
+            let here = places[first..].iter().take_while(|(block, ..)| *block == seen.block);
+            found.extend(here.map(|(_, at, hit)| (*hit, seen, *at)));
         }
-        let rows = self.reaching(least).filter(|(_, reach)| *reach < nearest.floor);
-        let mut found = in_order(rows.map(|(owner, _)| owner).collect());
+        found.sort_unstable_by(|(one, seen, at), (other, others, there)| {
+            other.cmp(one).then(others.reach[*there].total_cmp(&seen.reach[*at]))
+        });
+        found.dedup_by_key(|(hit, ..)| hit.ordinal);
+        found.into_iter()
+    }
+
+    /// The others that are likely to reach `least`, in cells that are likely to hold such: in any, when the cells of these
+    /// `hits` were hardly likely to.
+    pub fn likely(&mut self, least: f32, nearest: &Nearest, rows: &Rows, hits: &[Hit]) -> Vec<u32> {
+        let strained =
+            self.hits(rows, hits).filter(|(_, seen, _)| seen.sight.is_strained(least, STRAINED_SHARE)).count();
+        let is_unlike = strained.saturating_mul(STRAINED_ONE_IN) > hits.len();
+        while let Some(sight) = self.ahead.pop_if(|sight| is_unlike || sight.most >= least) {
+            self.look_at(&sight);
+        }
+        let mut found = in_order(self.reaching(least).map(|(owner, _)| owner).collect());
         found.retain(|ordinal| nearest.ordinals.binary_search(ordinal).is_err());
         found
     }
 
-    /// The rows of matches that are likely to reach `least`.
+    /// The rows of matches that are likely to reach `least`, as far as they were looked at.
     fn reaching(&self, least: f32) -> impl Iterator<Item = (u32, f32)> {
         let is_match = |owner: u32| owner != NOBODY && self.mask.is_none_or(|mask| mask.contains(owner));
-        let blocks = self.owners.as_chunks::<BLOCK>().0.iter().zip(self.reach.as_chunks::<BLOCK>().0);
-        let rows = blocks
-            .filter(move |(_, reach)| any_reaches(reach, least))
-            .flat_map(|(owners, reach)| owners.iter().copied().zip(reach.iter().copied()));
+        let rows = self.seen.iter().filter(move |seen| any_reaches(&seen.reach, least));
+        let rows = rows.flat_map(|seen| self.signs.owners(seen.block).iter().copied().zip(seen.reach));
         rows.filter(move |(owner, reach)| *reach >= least && is_match(*owner))
     }
 }
@@ -128,47 +171,58 @@ fn in_order(mut ordinals: Vec<u32>) -> Vec<u32> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::unit::normalise;
     use super::*;
 
-    const OWNERS: [u32; BLOCK] = {
-        let mut owners = [NOBODY; BLOCK];
-        (owners[0], owners[1], owners[2], owners[3], owners[4]) = (7, 3, 3, 5, 9);
-        owners
-    };
+    /// Owners of rows of four numbers that differ in their signs alone, and are therefore estimated exactly: the greater the
+    /// number that these make, the greater the score.
+    fn signs(rows: &[(u32, u32)]) -> Signs {
+        let mut signs = Signs::about(vec![0.0; 4]);
+        for (at, (owner, number)) in rows.iter().enumerate() {
+            signs.push(&[3, 2, 1, 0].map(|bit| if number >> bit & 1 == 1 { 0.5 } else { -0.5 }));
+            signs.own(at..at + 1, *owner);
+        }
+        signs
+    }
 
-    fn estimates(reach: [f32; 6], mask: Option<&Bits>, rows: usize) -> Estimates<'_> {
-        let query = SignQuery::new(&[1.0], &[0.0]);
-        let mut estimates = Estimates { query, owners: &OWNERS, reach: reach.to_vec(), mask, top: Top::new(1, 0.0) };
-        estimates.reach.resize(BLOCK, f32::NEG_INFINITY);
-        estimates.top = estimates.furthest(rows);
-        estimates
+    fn query() -> UnitQuery {
+        UnitQuery::new(&[8.0, 4.0, 2.0, 1.0], 4).unwrap()
+    }
+
+    /// What the rows are estimated to reach.
+    fn reached(signs: &Signs, mask: Option<&Bits>) -> Vec<(u32, f32)> {
+        let mut estimates = Estimates::new(signs, &query(), mask, usize::MAX);
+        estimates.nearest(usize::MAX);
+        estimates.reaching(f32::NEG_INFINITY).collect()
+    }
+
+    fn nearest(signs: &Signs, rows: usize, ordinals: usize) -> Nearest {
+        Estimates::new(signs, &query(), None, rows).nearest(ordinals)
     }
 
     /// The nearest come in the order of ordinals, one for all of an owner's rows, and a tie at the end is taken whole.
     #[test]
     fn ties_at_the_end_are_all_taken() {
-        let mut estimates = estimates([0.5, 0.9, 0.1, 0.5, 0.2, 1.0], None, 2);
-        assert_eq!(estimates.nearest(1), Nearest { ordinals: vec![3, 5, 7], floor: 0.5 });
+        let signs = signs(&[(7, 5), (3, 9), (3, 1), (5, 5), (9, 2)]);
+        let tie = reached(&signs, None)[0].1;
+        assert_eq!(nearest(&signs, 2, 1), Nearest { ordinals: vec![3, 5, 7], floor: tie });
     }
 
     /// Rows of the same owner do not crowd out the others: as many owners come as are asked for, if there are so many.
     #[test]
     fn rows_of_one_owner_do_not_crowd_out_others() {
-        let mut estimates = estimates([0.2, 0.9, 0.8, 0.3, 0.1, 1.0], None, 2);
-        assert_eq!(estimates.nearest(2).ordinals, [3, 5, 7]);
-        assert_eq!(estimates.nearest(99).ordinals, [3, 5, 7, 9]);
+        let signs = signs(&[(7, 2), (3, 9), (3, 8), (5, 3), (9, 1)]);
+        assert_eq!(nearest(&signs, 2, 1).ordinals, [3]);
+        assert_eq!(nearest(&signs, 2, 2).ordinals, [3, 5, 7]);
+        assert_eq!(nearest(&signs, 2, 99).ordinals, [3, 5, 7, 9]);
     }
 
-    /// Those likely to reach a score are told, without those that were near before, and nobody outside the mask.
+    /// Nobody outside the mask is told.
     #[test]
-    fn likely_ones_beyond_the_nearest_are_told() {
-        let mask = Bits::from(&[3, 5, 7].into());
-        let mut estimates = estimates([0.4, 0.9, 0.5, 0.3, 0.6, 1.0], Some(&mask), 1);
-        let nearest = estimates.nearest(1);
-        assert_eq!(nearest.ordinals, [3]);
-        assert_eq!(estimates.likely(0.35, &nearest), [7]);
-        assert_eq!(estimates.likely(0.3, &nearest), [5, 7]);
-        assert_eq!(estimates.likely(0.9, &nearest), [] as [u32; 0]);
+    fn mask_is_kept_to() {
+        let signs = signs(&[(7, 2), (3, 9), (3, 8), (5, 3), (9, 1)]);
+        let mask = Bits::from(&[3, 9].into());
+        assert_eq!(reached(&signs, Some(&mask)).iter().map(|(owner, _)| *owner).collect::<Vec<_>>(), [3, 3, 9]);
     }
 
     proptest! {
@@ -186,15 +240,20 @@ mod tests {
                 (0..12).map(|place| ((seed as usize % 9_973 + at * 12 + place) as f32 * 1.3).sin()).collect()
             };
             let mut signs = Signs::about(vec![0.0; 12]);
-            owners.iter().enumerate().for_each(|(at, owner)| signs.push(*owner, &vector(at)));
-            signs.disown(owners.len() / 3..owners.len() / 2);
+            for (at, owner) in owners.iter().enumerate() {
+                signs.push(&normalise(&vector(at)).unwrap());
+                signs.own(at..at + 1, *owner);
+            }
+            signs.own(owners.len() / 3..owners.len() / 2, NOBODY);
             let mask = masked.map(|masked| Bits::from(&masked.into_iter().collect()));
             let query = UnitQuery::new(&vector(owners.len()), 12).unwrap();
+            let sight = signs.sights(&query.exact)[0];
             let mut all = Vec::new();
-            signs.for_each_block(&SignQuery::new(&query.exact, signs.centre()), DEVIATIONS, |_| u32::MAX, |block, _, most| {
-                all.extend(signs.owners()[block * BLOCK..].iter().copied().zip(most.iter().copied()));
-                f32::NEG_INFINITY
-            });
+            for block in signs.blocks_of(&sight) {
+                let mut reach = [0.0; BLOCK];
+                signs.estimate((&SignQuery::new(&query.exact), &sight), DEVIATIONS, block, 0.0, &mut reach);
+                all.extend(signs.owners(block).iter().copied().zip(reach));
+            }
             all.retain(|(owner, _)| *owner != NOBODY && mask.as_ref().is_none_or(|mask| mask.contains(*owner)));
             all.sort_by(|one, other| other.1.total_cmp(&one.1));
 
@@ -206,7 +265,7 @@ mod tests {
             prop_assert!(nearest.ordinals.len() >= ordinals_min.min(everybody.len()));
             let least = all.get(rows - 1).map_or(f32::NEG_INFINITY, |row| row.1);
             prop_assert!(nearest.floor <= least);
-            let likely = estimates.likely(nearest.floor - drop, &nearest);
+            let likely = estimates.likely(nearest.floor - drop, &nearest, &Rows::new(12), &[]);
             let further = within(nearest.floor - drop);
             let others = further.into_iter().filter(|ordinal| !nearest.ordinals.contains(ordinal));
             prop_assert_eq!(likely, others.collect::<Vec<u32>>());

@@ -70,7 +70,7 @@ fn check(row: usize, vector: &[f32]) -> Result<(), VectorError> {
 }
 
 /// Refuses NaN, infinities, and vectors too long for any index.
-pub(super) fn check_finite(row: usize, vector: &[f32]) -> Result<(), VectorError> {
+fn check_finite(row: usize, vector: &[f32]) -> Result<(), VectorError> {
     if vector.len() > DIMENSIONS_MAX {
         return Err(VectorError::TooManyDimensions { found: vector.len() });
     }

@@ -6,7 +6,7 @@ use super::error::VectorError;
 use super::kept::{Kept, ToKeep};
 use super::limits::{DIMENSIONS_MAX, ORDINAL_MAX};
 use super::rows::Rows;
-use super::unit::{UnitQuery, check_finite, normalise_row};
+use super::unit::{UnitQuery, normalise_row};
 
 /// The vectors of many memories, each a dense ordinal with one row or several.
 ///
@@ -27,24 +27,26 @@ impl Vectors {
         Self { rows: Rows::new(dim), live: RoaringBitmap::new() }
     }
 
-    /// An empty index of vectors as long as `centre`, with signs taken about it.
-    ///
-    /// Give a [`Vectors::mean`] of the same embedder's vectors: many embedders' hits are found far
-    /// better about their mean. Scores never depend on the centre, but a large search may miss
-    /// other hits about another one, so keep it in the record and give every index the same.
-    ///
-    /// # Errors
-    ///
-    /// [`VectorError`] when the centre holds NaN or an infinity, or is too long.
-    pub fn with_centre(centre: &[f32]) -> Result<Self, VectorError> {
-        check_finite(0, centre)?;
-        Ok(Self { rows: Rows::about(centre.to_vec()), live: RoaringBitmap::new() })
-    }
-
     /// The vectors that a snapshot kept, of the ordinals from 0 on.
     pub(crate) fn kept(kept: Kept) -> Self {
         let owned = kept.counts.iter().zip(0..).filter(|(count, _)| **count > 0).map(|(_, ordinal)| ordinal);
         Self { live: owned.collect(), rows: Rows::kept(kept) }
+    }
+
+    /// The same with the rows that a snapshot kept, as far as they are still those of the ordinal whose number there
+    /// `number_of` tells; for nothing that is mapped takes memory.
+    pub(crate) fn resealed(&self, kept: Kept, mut number_of: impl FnMut(u32) -> Option<u32>) -> Self {
+        let kept = Rows::kept(kept);
+        let mut rows = kept.clone();
+        (0..kept.ordinals()).for_each(|ordinal| rows.disown(ordinal));
+        for ordinal in &self.live {
+            let number = number_of(ordinal).filter(|number| kept.exact(*number) == self.rows.exact(ordinal));
+            match number {
+                Some(number) => rows.adopt(ordinal, &kept, number),
+                None => rows.append(ordinal, self.rows.exact(ordinal)),
+            }
+        }
+        Self { rows, live: self.live.clone() }
     }
 
     /// A copy of what a snapshot keeps of `ordinals`, which are numbered anew from 0 on.
@@ -147,39 +149,10 @@ impl Vectors {
         self.rows.cosine(&query.exact, ordinal)
     }
 
-    /// The mean of all rows of all ordinals; zeros when there are none.
-    #[must_use]
-    pub fn mean(&self) -> Vec<f32> {
-        let mut sums = vec![0.0; self.rows.centre().len()];
-        let mut count = 0.0;
-        // Upwards by ordinal and in f64, so that no history shows in the sums (I14).
-        for row in self.live.iter().flat_map(|ordinal| self.rows.exact(ordinal).chunks_exact(self.dim())) {
-            sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
-            count += 1.0;
-        }
-        sums.iter().map(|sum| (sum / f64::max(count, 1.0)) as f32).collect()
-    }
-
     /// A copy without the rows of removed and replaced ordinals. It gives the same hits.
     #[must_use]
     pub fn compacted(&self) -> Self {
-        self.copied_into(Rows::about(self.rows.centre().to_vec()))
-    }
-
-    /// A compacted copy with signs taken about another centre: see [`Vectors::with_centre`].
-    ///
-    /// # Errors
-    ///
-    /// [`VectorError`] when the centre is of another length, or holds NaN or an infinity.
-    pub fn recentred(&self, centre: &[f32]) -> Result<Self, VectorError> {
-        if centre.len() != self.dim() {
-            let (expected, found) = (self.dim(), centre.len());
-            return Err(VectorError::WrongLength { expected, found });
-        }
-        Ok(self.copied_into(Self::with_centre(centre)?.rows))
-    }
-
-    fn copied_into(&self, mut rows: Rows) -> Self {
+        let mut rows = Rows::new(self.dim());
         for ordinal in &self.live {
             rows.append(ordinal, self.rows.exact(ordinal));
         }
@@ -343,24 +316,5 @@ mod tests {
             exact(&asked).iter().filter(|hit| hits.contains(hit)).count()
         });
         assert!(found.sum::<usize>() >= 398);
-    }
-
-    /// A centre never changes an exact hit, and the mean is that of all live rows.
-    #[test]
-    fn centre_changes_no_exact_hit() {
-        let mut vectors = Vectors::new(2);
-        assert_eq!(vectors.mean(), [0.0, 0.0]);
-        vectors.put(0, &[0.0, 1.0, 1.0, 0.0]).unwrap();
-        vectors.put(1, &[-1.0, 0.0]).unwrap();
-        vectors.put(2, &[-0.6, 0.8]).unwrap();
-        vectors.remove(2);
-        assert_eq!(vectors.mean(), [0.0, 1.0 / 3.0]);
-        let recentred = vectors.recentred(&vectors.mean()).unwrap();
-        let asked = query(&[0.6, 0.8]);
-        assert_eq!(recentred.search(&asked, None, 9, 9), vectors.search(&asked, None, 9, 9));
-        let wrong = VectorError::WrongLength { expected: 2, found: 1 };
-        assert_eq!(vectors.recentred(&[0.0]).unwrap_err(), wrong);
-        let nan = VectorError::NotANumber { row: 0, position: 1 };
-        assert_eq!(Vectors::with_centre(&[0.0, f32::NAN]).unwrap_err(), nan);
     }
 }
