@@ -28,10 +28,9 @@ class Binding:
     Args:
         open_core: opens the store; takes the ``embedder``'s fingerprint, and ``create``.
         named: the embedder as the caller named it.
-        owner: whoever lives as long as the open core is to be suspended around forks.
     """
 
-    def __init__(self, open_core: OpenCore, named: object, owner: object) -> None:
+    def __init__(self, open_core: OpenCore, named: object) -> None:
         self._off_note = AUTO_OFF if named == "auto" else CHOSEN_OFF
         embedder = resolve(named)
         try:
@@ -41,7 +40,6 @@ class Binding:
         # The embedder has been asked by then: it is somebody else's code, and may take its time or open another store.
         with forking.held():
             self.core = open_core(embedder=self.vectors.fingerprint)
-            forking.watch(owner, self.core)
         self._recorded = self.core.bound_embedder()
 
     def vectors_of(self, named: object) -> Vectors:

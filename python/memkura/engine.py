@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, NoReturn
 
-from memkura import _core, arguments, reindexing
+from memkura import _core, arguments, forking, reindexing
 from memkura.binding import Binding
 from memkura.errors import EmbedderFailed, InvalidInput, LimitExceeded, TextRepaired
 from memkura.hits import Hits
@@ -125,7 +125,9 @@ def restore(backup: str | os.PathLike[str], path: str | os.PathLike[str]) -> Non
         StoreTampered: somebody changed what its database does.
         StoreError: there is a store at `path`.
     """
-    _core.restore(arguments.path(backup, "backup"), arguments.path(path))
+    source, folder = arguments.path(backup, "backup"), arguments.path(path)
+    with forking.held():
+        _core.restore(source, folder)
 
 
 def build_info() -> dict[str, str]:
@@ -167,7 +169,7 @@ class Engine:
             allow_network=allow_network,
             memory_budget=memory_budget,
         )
-        self._bound = Binding(open_core, embedder, owner=self)
+        self._bound = Binding(open_core, embedder)
         self._core = self._bound.core
 
     # --- writing ---

@@ -11,17 +11,15 @@ import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
+
+from memkura import _core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memkura import _core
-
-_open_engines: WeakKeyDictionary[object, _core.Engine] = WeakKeyDictionary()
-
-# From before a fork until after it, and while an engine is opened: no other thread forks with an engine that is not
-# suspended. The thread that holds it may fork all the same.
+# From before a fork until after it, and while an engine is opened or a store is made: no other thread forks with files
+# that nobody lets go of. The thread that holds it may fork all the same.
 _lock = threading.RLock()
 _suspended: list[_core.Engine] = []
 
@@ -49,18 +47,13 @@ class ForkedLock:
 
 
 def held() -> contextlib.AbstractContextManager[bool]:
-    """While an engine is opened and watched, no other thread forks."""
+    """While an engine is opened, or a store is made without one, no other thread forks."""
     return _lock
-
-
-def watch(owner: object, engine: _core.Engine) -> None:
-    """Suspends and resumes `engine` around every fork for as long as its `owner` lives."""
-    _open_engines[owner] = engine
 
 
 def _suspend() -> None:
     _lock.acquire()
-    for engine in list(_open_engines.values()):
+    for engine in _core.open_engines():
         # An exception here would stop nothing, only be printed; an engine that cannot be suspended says so on use.
         with contextlib.suppress(Exception):
             engine.suspend()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import concurrent.futures
 import copy
 import inspect
+import itertools
 import multiprocessing
 import os
 import pickle
+import shutil
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +24,6 @@ from memkura.embedders.function import Function
 from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memkura import Engine
 
 GUARD_SECONDS = 20
@@ -55,7 +56,7 @@ def _in_child(work: Any) -> None:
 def test_forked_child_remembers_and_recalls_with_the_parents_handle(engine: Engine, store_path: Path) -> None:
     """Again and again: the child's row, the parent's and a later one of the parent are all there for both."""
     texts = []
-    for number in range(30):
+    for number in range(100):
         mine, theirs, later = (f"{who} {number}" for who in ("parent", "child", "later"))
         engine.remember("c", mine)
         assert engine.recall("c", mine, k=1)[0].summary == mine
@@ -71,7 +72,8 @@ def test_forked_child_remembers_and_recalls_with_the_parents_handle(engine: Engi
     assert sorted(row.summary for row in engine.list("c", limit=1000)) == sorted(texts)
     for text in texts[-6:]:
         for leg in ("text", "vector"):
-            assert engine.recall("c", text, legs=[leg], k=1)[0].summary == text
+            # Toy vectors are coarse: some texts share one.
+            assert text in {hit.summary for hit in engine.recall("c", text, legs=[leg], k=9)}
     with memkura.open(store_path, embedder=ToyEmbedder(), clock=FrozenClock()) as again:
         assert again.count("c") == len(texts)
         assert again.stats().unembedded == 0
@@ -178,6 +180,94 @@ def test_child_may_close_what_the_parent_uses(engine: Engine) -> None:
             engine.count("c")
 
     _in_child(work)
+
+
+@has_fork
+@beside_threads
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks into /proc")
+def test_fork_lets_go_of_an_engine_that_only_its_sealing_thread_holds(store_path: Path) -> None:
+    """A child gets no open file of a store whose engine was let go of while it was being sealed."""
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember_many([{"context_id": "c", "summary": f"note {at} word{at % 97}"} for at in range(5_000)])
+
+    def holds_nothing() -> None:
+        open_files = [os.path.realpath(file) for file in Path("/proc/self/fd").iterdir()]
+        assert not [file for file in open_files if file.startswith(str(store_path.resolve()))]
+        with memkura.open(store_path, embedder=None) as engine:
+            engine.remember("c", "child")
+
+    met = 0
+    for _ in range(20):
+        shutil.rmtree(store_path / "index", ignore_errors=True)
+        engine = memkura.open(store_path, embedder=None)
+        engine.recall("c", "note 7")
+        del engine
+        met += any("memkura-seal" in name.read_text() for name in Path("/proc/self/task").glob("*/comm"))
+        _in_child(holds_nothing)
+    assert met > 0
+    with memkura.open(store_path, embedder=None) as engine:
+        assert engine.count("c") == 5_020
+
+
+@has_fork
+@beside_threads
+def test_fork_beside_a_restore_harms_nobody(store_path: Path, tmp_path: Path) -> None:
+    """A child of a process that makes a store of a backup in another thread works."""
+    backup = tmp_path / "backup"
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember_many([{"context_id": "c", "summary": f"note {at}"} for at in range(2_000)])
+        engine.backup(backup)
+    stop, failures = threading.Event(), []
+
+    def restoring() -> None:
+        try:
+            for number in itertools.takewhile(lambda _: not stop.is_set(), itertools.count()):
+                memkura.restore(backup, tmp_path / f"restored{number}")
+        except BaseException as error:  # noqa: BLE001 - told below
+            failures.append(error)
+
+    def work() -> None:
+        with memkura.open(":memory:", embedder=None) as engine:
+            engine.remember("c", "child")
+            assert engine.count("c") == 1
+
+    thread = threading.Thread(target=restoring)
+    thread.start()
+    try:
+        for _ in range(20):
+            _in_child(work)
+    finally:
+        stop.set()
+        thread.join(GUARD_SECONDS)
+    assert failures == []
+
+
+@has_fork
+def test_fork_does_not_go_over_to_another_record(store_path: Path, tmp_path: Path) -> None:
+    """ISO-1, DUR-4: a store restored in the place of the open one has other contexts under the same numbers."""
+    with memkura.open(tmp_path / "other", embedder=None) as other:
+        other.remember("bob", "bob's cherry")
+        other.remember("alice", "alice's date")
+        other.backup(tmp_path / "backup")
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember("alice", "alice's apple")
+        engine.remember("bob", "bob's banana")
+        shutil.rmtree(store_path)
+        memkura.restore(tmp_path / "backup", store_path)
+
+        def refused() -> None:
+            for verb in (
+                lambda: engine.list("alice"),
+                lambda: engine.recall("alice", "cherry"),
+                lambda: engine.remember("alice", "new"),
+            ):
+                with pytest.raises(errors.StoreFailed):
+                    verb()
+
+        _in_child(refused)
+        refused()
+    with memkura.open(store_path, embedder=None) as engine:
+        assert [row.summary for row in engine.list("alice")] == ["alice's date"]
 
 
 @has_fork

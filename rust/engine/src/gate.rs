@@ -22,7 +22,7 @@ const SUSPENSIONS: u64 = CLOSED - SUSPENSION;
 const COUNT: u64 = SUSPENSION - 1;
 
 /// How long a waiting thread sleeps between looks; a fork holds the gate for less.
-const LOOK_EVERY: Duration = Duration::from_micros(50);
+pub const LOOK_EVERY: Duration = Duration::from_micros(50);
 
 /// Proof that a verb is inside; leaving is dropping it.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ pub use forget::Selection;
 pub use health::Health;
 pub use memkura_index::ListOrder;
 pub use memkura_store::{Durability, Options as RecordOptions, Revision, StoreError, restore, sqlite_version};
-pub use open::{Engine, OpenOptions};
+pub use open::{Engine, OpenOptions, open_engines};
 pub use read::{History, Page};
 pub use recall::{Hit, Legs, Recall, Recalled};
 pub use reindex::{EmbedderStatus, ReindexProgress};

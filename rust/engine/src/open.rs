@@ -11,7 +11,7 @@ use memkura_model::{Context, IdSource, MemoryId, SteadyClock, Timestamp};
 use memkura_store::{Embedder, EmbedderState, Options, Record};
 
 use crate::EngineError;
-use crate::gate::{Gate, Inside};
+use crate::gate::{Gate, Inside, LOOK_EVERY};
 
 /// How an engine is opened.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +56,29 @@ pub struct Engine {
     pub(crate) sealing: AtomicBool,
     /// The engine itself, for that thread.
     pub(crate) this: Weak<Self>,
+    /// Last: dropped when nothing of the engine is open any more.
+    _open: Arc<Open>,
+}
+
+/// Says that an engine is open, or being closed.
+#[derive(Debug)]
+struct Open;
+
+/// Every engine of this process. A thread may keep one that its owner let go of, and a fork has to find it all the same.
+static ALL: Mutex<Vec<(Weak<Engine>, Weak<Open>)>> = Mutex::new(Vec::new());
+
+/// Every open engine of this process. One that is being closed meanwhile is waited for.
+#[must_use]
+pub fn open_engines() -> Vec<Arc<Engine>> {
+    let all = locked(&ALL).clone();
+    let opened = all.into_iter().filter_map(|(engine, open)| {
+        let engine = engine.upgrade();
+        while engine.is_none() && open.strong_count() > 0 {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        engine
+    });
+    opened.collect()
 }
 
 /// A partition, and how far it has followed the record.
@@ -117,7 +140,9 @@ impl Engine {
             Ok::<_, EngineError>((store_id, reader.last_change()?, reader.embedder(EmbedderState::Bound)?))
         })?;
         let index_folder = (path != ":memory:").then(|| PathBuf::from(path).join("index"));
-        Ok(Arc::new_cyclic(|this| Self {
+        let open = Arc::new(Open);
+        let noted = Arc::downgrade(&open);
+        let engine = Arc::new_cyclic(|this| Self {
             record,
             index_folder,
             store_id,
@@ -135,7 +160,13 @@ impl Engine {
             seal_is_due: AtomicBool::new(false),
             sealing: AtomicBool::new(false),
             this: Weak::clone(this),
-        }))
+            _open: open,
+        });
+        let mut all = locked(&ALL);
+        all.retain(|(_, open)| open.strong_count() > 0);
+        all.push((Arc::downgrade(&engine), noted));
+        drop(all);
+        Ok(engine)
     }
 
     /// Closes the store: no file below its folder stays open. Later calls answer [`EngineError::Closed`]. Closing again is

@@ -29,6 +29,11 @@ pub struct PyEngine {
 }
 
 impl PyEngine {
+    /// An engine that was opened before.
+    pub fn of(engine: Arc<Engine>) -> Self {
+        Self { engine, clock: None }
+    }
+
     fn now(&self, py: Python<'_>) -> Result<Timestamp, Fault> {
         clock::now(py, self.clock.as_ref())
     }

@@ -41,6 +41,12 @@ fn restore(py: Python<'_>, backup: &str, path: &str) -> PyResult<()> {
     })
 }
 
+/// Every open engine of this process, whoever holds it.
+#[pyfunction]
+fn open_engines(py: Python<'_>) -> Vec<PyEngine> {
+    py.detach(memkura_engine::open_engines).into_iter().map(PyEngine::of).collect()
+}
+
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyEngine>()?;
@@ -48,6 +54,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyHit>()?;
     module.add_class::<PyReceipt>()?;
     module.add_function(wrap_pyfunction!(build_info, module)?)?;
+    module.add_function(wrap_pyfunction!(open_engines, module)?)?;
     module.add_function(wrap_pyfunction!(limits, module)?)?;
     module.add_function(wrap_pyfunction!(restore, module)?)?;
     module.add_function(wrap_pyfunction!(check_drafts, module)?)?;

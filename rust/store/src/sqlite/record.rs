@@ -32,6 +32,8 @@ pub struct Record {
     steps: Steps,
     /// Held while any connection to a file is open.
     attached: Mutex<Option<Attached>>,
+    /// The database that was attached first: after a fork it must be the same.
+    database: OnceLock<Option<Identity>>,
     writing: Mutex<Writing>,
     /// Threads that wait for their turn to write.
     waiting: AtomicUsize,
@@ -52,8 +54,6 @@ pub struct Record {
 #[derive(Debug)]
 struct Attached {
     guard: Guard,
-    /// The database file that the connections have open.
-    database: Option<Identity>,
     /// The log that the connections have open.
     log: Arc<Log>,
 }
@@ -130,6 +130,7 @@ impl Record {
             options,
             steps,
             attached: Mutex::default(),
+            database: OnceLock::new(),
             writing: Mutex::default(),
             waiting: AtomicUsize::default(),
             readers: Mutex::default(),
@@ -498,8 +499,7 @@ impl Record {
     /// Refuses a new connection when its path leads to another database than that of the others.
     fn see_same_database(&self) -> Result<(), StoreError> {
         let Place::File(path) = &self.place else { return Ok(()) };
-        let is_same = |attached: &Attached| attached.database == Identity::of(path);
-        if locked(&self.attached).as_ref().is_none_or(is_same) {
+        if self.database.get().is_none_or(|database| *database == Identity::of(path)) {
             return Ok(());
         }
         Err(self.failed("another database was put in the place of the one in use"))
@@ -516,6 +516,7 @@ impl Record {
     }
 
     fn attach(&self, path: &Path) -> Result<Attached, StoreError> {
+        self.see_same_database()?;
         see_plain_files(path)?;
         let guard = Guard::open(path)?;
         let header = guard.header()?;
@@ -536,7 +537,8 @@ impl Record {
         self.explained(&connection, read.map_err(StoreError::from))?;
         let log = Log::open(path).map_err(|error| StoreError::io("opening the write-ahead log", error))?;
         locked(&self.readers).push(connection);
-        Ok(Attached { guard, database: Identity::of(path), log: Arc::new(log) })
+        self.database.get_or_init(|| Identity::of(path));
+        Ok(Attached { guard, log: Arc::new(log) })
     }
 }
 
