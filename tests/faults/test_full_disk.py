@@ -138,6 +138,26 @@ def test_purging_goes_on_where_forgetting_cannot(disk: Path) -> None:
     check_file(disk / "agent.memkura")
 
 
+def test_purging_goes_on_after_compacting_had_no_room(disk: Path) -> None:
+    """An attempt to compact takes nothing of what purging needs, however often it is made."""
+    with opened(disk / "agent.memkura") as engine:
+        rows = []
+        with pytest.raises(errors.StorageFull):
+            while True:
+                rows.append(str(engine.remember(CONTEXT, f"row {len(rows)} {'x' * 3_000}")))
+        for at in range(3):
+            with contextlib.suppress(errors.StorageFull):
+                engine.compact()
+            engine.forget(CONTEXT, rows[at], purge=True)
+    with opened(disk / "agent.memkura") as engine:
+        for row in rows[3:]:
+            engine.forget(CONTEXT, row, purge=True)
+        engine.compact()
+        engine.remember(CONTEXT, "after")
+        assert engine.count(CONTEXT) == 1
+    check_file(disk / "agent.memkura")
+
+
 def forget_all(engine: Engine, rows: list[str]) -> None:
     """One by one."""
     for row in rows:

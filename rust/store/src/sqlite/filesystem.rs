@@ -53,6 +53,20 @@ pub fn is_read_only(_: &Path) -> bool {
     false
 }
 
+/// Bytes that can still be written beside `path`; `None` when the system does not tell.
+#[cfg(unix)]
+pub fn room(path: &Path) -> Option<u64> {
+    let found = nix::sys::statvfs::statvfs(path).ok()?;
+    // Their widths differ between systems.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "not on every system")]
+    Some((found.blocks_available() as u64).saturating_mul(found.fragment_size() as u64))
+}
+
+#[cfg(not(unix))]
+pub fn room(_: &Path) -> Option<u64> {
+    None
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;

@@ -395,9 +395,21 @@ impl Record {
     /// Writes the record anew and moves it out of the log. Whether the log is empty now.
     fn rewritten(&self) -> Result<bool, StoreError> {
         self.writing(|connection| {
+            self.see_room_to_rewrite(connection)?;
             connection.execute_batch("VACUUM")?;
             self.checkpoint(connection, "TRUNCATE")
         })
+    }
+
+    /// Refuses to rewrite a record for whose pages there is no room in the log. An attempt would leave the log so long that
+    /// what it holds could not be moved into the database either, and purging, which could make room, would have none.
+    fn see_room_to_rewrite(&self, connection: &Connection) -> Result<(), StoreError> {
+        let Place::File(path) = &self.place else { return Ok(()) };
+        let Some(room) = filesystem::room(path) else { return Ok(()) };
+        let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        let pages = number("page_count")? - number("freelist_count")?;
+        let needed = pages.saturating_mul(number("page_size")?).unsigned_abs();
+        if needed > room.saturating_add(reserve::kept(path)) { Err(StoreError::Full) } else { Ok(()) }
     }
 
     /// Removes what a migration or a restore has left, which may hold what was purged since.

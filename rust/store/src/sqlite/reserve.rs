@@ -65,6 +65,11 @@ pub fn spend(database: &Path, reserved: Reserved) {
     }
 }
 
+/// Bytes that are kept.
+pub fn kept(database: &Path) -> u64 {
+    fs::symlink_metadata(path(database)).map_or(0, |found| found.len())
+}
+
 fn path(database: &Path) -> PathBuf {
     database.with_file_name("reserve")
 }
