@@ -325,6 +325,28 @@ def test_index_of_another_past_is_not_believed(store_path: Path, tmp_path: Path)
         assert not len(engine.recall("c", "zebra"))
 
 
+def test_index_of_another_past_is_left_though_both_end_alike(store_path: Path, tmp_path: Path) -> None:
+    """An older record is put back, and both pasts end in the same purges, which leave no state to tell them by."""
+    copy = tmp_path / "record"
+    with memkura.open(store_path, embedder=None) as engine:
+        engine.remember_many([{"context_id": "c", "summary": f"note {at}", "tags": ["old"]} for at in range(70)])
+    shutil.copy(store_path / "record.sqlite3", copy)
+
+    def live(word: str) -> Engine:
+        engine = memkura.open(store_path, embedder=None)
+        engine.remember("c", f"{word} is the word")
+        engine.forget("c", filters={"tags": "old"}, purge=True)
+        return engine
+
+    with live("mango") as engine:
+        engine.compact()
+    shutil.copy(copy, store_path / "record.sqlite3")
+    live("papaya").close()
+    with memkura.open(store_path, embedder=None) as engine:
+        assert [hit.summary for hit in engine.recall("c", "papaya")] == ["papaya is the word"]
+        assert not engine.recall("c", "mango")
+
+
 @pytest.mark.parametrize("harm", ["flipped", "cut", "removed", "folder-removed"])
 def test_damaged_index_is_built_again(store_path: Path, clock: FrozenClock, harm: str) -> None:
     """A file of the index that lost or changed bytes changes no answer: the index is made again from the record."""

@@ -389,7 +389,6 @@ class IndexFiles(Parser):
         for pattern in (
             rb"\d+/([0-9a-f]{32})/",
             rb'"store":"([^"]+)"',
-            rb'"mark":"([^"]+)"',
         ):
             everything = b"\n".join([*(name.encode() for name in files), *files.values()])
             found = re.search(pattern, everything)

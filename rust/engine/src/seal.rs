@@ -159,17 +159,17 @@ impl Engine {
             write(&loaded.partition).take_sealed(written);
             return Ok(());
         };
-        let mark = self.record.read(|reader| Ok::<_, EngineError>(reader.mark(position)?))?.unwrap_or_default();
-        let mut manifest = self.manifest_at(context, loaded.bound.as_ref(), position, &mark);
+        let mut manifest = self.manifest_at(context, loaded.bound.as_ref(), position);
         // What a seal that failed or was killed has left takes room that this one may need. What cannot be removed now
         // (another system's rule for open files) goes with the next `compact`.
         let _ = remove_others(&root);
         let name = format!("{:032x}", self.next_id(memkura_model::Timestamp(0)).0);
         let folder = root.join(&name);
-        let published = write_generation(&folder, snapshot, &mut manifest).and_then(|(written, crc)| {
-            let current = Current { crc, name: name.clone() };
-            write_synced(&root.join("CURRENT.new"), &current.to_string())?;
-            std::fs::rename(root.join("CURRENT.new"), root.join("CURRENT"))?;
+        let published = write_generation(&folder, snapshot, &mut manifest).map_err(EngineError::from);
+        let published = published.and_then(|(written, crc)| {
+            // First: an index that the record does not know is of no use to anybody.
+            self.record.write(|writer| Ok::<_, EngineError>(writer.note_seal(context, &name)?))?;
+            publish(&root, &Current { crc, name: name.clone() })?;
             Ok(written)
         });
         if published.is_err() {
@@ -208,10 +208,10 @@ impl Engine {
         let text = read_small(&folder.join("manifest.json")).filter(|text| crc_of(text) == current.crc)?;
         let mut manifest: Value = serde_json::from_str(&text).ok()?;
         let files = files_from_json(&manifest.as_object_mut()?.remove("files")?)?;
-        let (position, mark) = (manifest["last_change"].as_i64()?, manifest["mark"].as_str()?);
-        // An older copy of the record was put back: its rows may have the sealed rows' numbers and other texts.
-        let is_ours = self.record.read(|reader| Ok::<_, EngineError>(reader.has_mark(position, mark)?)).ok()?;
-        if !is_ours || manifest != self.manifest_at(context, bound, position, mark) {
+        let position = manifest["last_change"].as_i64()?;
+        // When an older copy of the record was put back, its rows may have the sealed rows' numbers and other texts.
+        let known = self.record.read(|reader| Ok::<_, EngineError>(reader.seals(context)?)).ok()?;
+        if !known.contains(&current.name) || manifest != self.manifest_at(context, bound, position) {
             return None;
         }
         let partition = Partition::open(&folder, &files, bound.map(|embedder| embedder.dimensions)).ok()?;
@@ -223,7 +223,7 @@ impl Engine {
     }
 
     /// What must hold for a sealed index to be of use: any difference means building again.
-    fn manifest_at(&self, context: &Context, bound: Option<&Embedder>, last_change: i64, mark: &str) -> Value {
+    fn manifest_at(&self, context: &Context, bound: Option<&Embedder>, last_change: i64) -> Value {
         json!({
             "format": FORMAT,
             "byte_order": if cfg!(target_endian = "big") { "big" } else { "little" },
@@ -232,7 +232,6 @@ impl Engine {
             "store": self.store_id,
             "context": context.number,
             "last_change": last_change,
-            "mark": mark,
         })
     }
 }
@@ -245,6 +244,12 @@ fn write_generation(folder: &Path, snapshot: Snapshot, manifest: &mut Value) -> 
     let manifest = manifest.to_string();
     write_synced(&folder.join("manifest.json"), &manifest)?;
     Ok((written, crc_of(&manifest)))
+}
+
+/// Makes a sealed index the one that is read.
+fn publish(root: &Path, current: &Current) -> Result<(), IndexError> {
+    write_synced(&root.join("CURRENT.new"), &current.to_string())?;
+    Ok(std::fs::rename(root.join("CURRENT.new"), root.join("CURRENT"))?)
 }
 
 /// Says that the sealing thread is done, also when it panics.

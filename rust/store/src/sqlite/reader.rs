@@ -78,45 +78,14 @@ impl<'a> Reader<'a> {
         Ok(oldest <= after + 1)
     }
 
-    /// The memory that change `number` was about, if this record has had that change.
+    /// The names of the sealed indexes of a context that this record knows: the last, and the one before. An older copy of
+    /// the record that was put back does not know those that were made since, whatever was written to it.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub fn change(&self, number: i64) -> Result<Option<MemoryId>, StoreError> {
-        let mut statement = self.connection.prepare_cached("SELECT memory_id FROM change WHERE number = ?1")?;
-        Ok(statement.query_row([number], |row| parsed(row, 0)).optional()?)
-    }
-
-    /// What tells change `number` of this record from one of that number in another: which memory it was about, and in which
-    /// state, since when, that is now. `None` when there was no such change.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn mark(&self, number: i64) -> Result<Option<String>, StoreError> {
-        let Some(id) = self.change(number)? else { return Ok(None) };
-        let mut statement =
-            self.connection.prepare_cached("SELECT version || ' ' || updated_at FROM memory WHERE memory_id = ?1")?;
-        let state: Option<String> = statement.query_row([id.to_string()], |row| row.get(0)).optional()?;
-        // What was purged has no state any more.
-        Ok(Some(state.map_or_else(|| id.to_string(), |state| format!("{id} {state}"))))
-    }
-
-    /// Whether change `number` is the one that [`Reader::mark`] gave this mark. An older copy of the record that was put back
-    /// and written on has other changes under the same numbers.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn has_mark(&self, number: i64, mark: &str) -> Result<bool, StoreError> {
-        let (id, state) = mark.split_once(' ').map_or((mark, None), |(id, state)| (id, state.split_once(' ')));
-        if self.change(number)?.is_none_or(|known| known.to_string() != id) {
-            return Ok(false);
-        }
-        let Some((version, updated_at)) = state else { return Ok(mark == id) };
-        let sql = "SELECT count(*) FROM memory AS now WHERE memory_id = ?1 AND ((version = ?2 AND updated_at = ?3) \
-             OR EXISTS (SELECT 1 FROM revision WHERE row = now.row AND version = ?2 AND updated_at = ?3))";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let version: i64 = version.parse().unwrap_or_default();
-        Ok(statement.query_row(params![id, version, updated_at], |row| row.get::<_, i64>(0))? > 0)
+    pub fn seals(&self, context: &Context) -> Result<Vec<String>, StoreError> {
+        let known = self.setting(&seals_of(context))?.unwrap_or_default();
+        Ok(known.split_whitespace().map(str::to_owned).collect())
     }
 
     /// The changes after number `after`, oldest first.
@@ -439,4 +408,9 @@ fn revision_from(row: &Row<'_>, context_id: &Arc<str>) -> rusqlite::Result<Revis
 
 fn context_from(row: &Row<'_>) -> rusqlite::Result<Context> {
     Ok(Context { number: row.get(0)?, name: row.get(1)?, origin: named(row, 2, |text| Origin::parse(text).ok())? })
+}
+
+/// The setting that names the sealed indexes of a context.
+pub(super) fn seals_of(context: &Context) -> String {
+    format!("seals of context {}", context.number)
 }

@@ -5,6 +5,7 @@ use rusqlite::{Connection, ToSql, params};
 
 use super::Reader;
 use super::columns::{STATE, json_list};
+use super::reader::seals_of;
 use crate::StoreError;
 
 /// One write transaction. It reads as a [`Reader`] does, and sees what it has itself written.
@@ -131,6 +132,18 @@ impl<'a> Writer<'a> {
     pub fn trim_changes(&self, kept: i64) -> Result<(), StoreError> {
         let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - ?1";
         self.connection.prepare_cached(sql)?.execute([kept])?;
+        Ok(())
+    }
+
+    /// Notes that an index of a context is about to be sealed under `name`: see [`Reader::seals`].
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn note_seal(&self, context: &Context, name: &str) -> Result<(), StoreError> {
+        let known = self.seals(context)?;
+        let names = std::iter::once(name).chain(known.first().map(String::as_str)).collect::<Vec<_>>().join(" ");
+        let sql = "INSERT INTO setting (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2";
+        self.connection.prepare_cached(sql)?.execute([seals_of(context), names])?;
         Ok(())
     }
 
