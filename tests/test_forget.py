@@ -249,6 +249,19 @@ MARKERS = {
 }
 
 
+def test_purging_by_filter_reaches_what_was_forgotten(engine: Engine) -> None:
+    """PUR-1: forgotten first and purged later, by the filter that selected it then; nothing else goes."""
+    marked = [engine.remember("c", f"zanzibar {at}", tags=["old"], metadata={"n": at}) for at in range(4)]
+    kept = engine.remember("c", "zanzibar stays", tags=["new"])
+    forgotten = engine.remember("c", "pemba", tags=["new"])
+    engine.forget("c", filters={"tags": "old", "metadata.n": {"lt": 3}})
+    engine.forget("c", forgotten)
+    assert sorted(engine.forget("c", filters={"tags": "old"}, purge=True)) == sorted(marked)
+    assert engine.forget("c", filters={"tags": "old"}, purge=True) == []
+    assert engine.history("c", forgotten)
+    assert ids(engine.list("c")) == [kept]
+
+
 @pytest.mark.parametrize("marker", list(MARKERS.values()), ids=list(MARKERS))
 @pytest.mark.parametrize("sealed", [False, True], ids=["fresh", "sealed"])
 def test_purged_text_is_in_no_file(engine: Engine, store_path: Path, marker: str, sealed: bool) -> None:  # noqa: FBT001

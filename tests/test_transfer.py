@@ -859,13 +859,15 @@ def test_export_is_of_one_moment(engine: Engine) -> None:
 
 
 def test_export_of_a_part(engine: Engine, full: dict[str, str], tmp_path: Path) -> None:
-    """By context and by filter, which is checked first; an unknown context has nothing."""
+    """By context and by filter, which is checked first; an unknown context is an error, and nothing is written over."""
     assert engine.export(tmp_path / "a.jsonl", context_id="mail").memories == 2
     assert engine.context("mail").export(tmp_path / "a.jsonl", filters={"type": "note"}).memories == 2
     assert engine.export(tmp_path / "a.jsonl", filters={"tags": "drink"}).memories == 1
     assert json.loads((tmp_path / "a.jsonl").read_text())["memory_id"] == full["tea"]
-    assert engine.export(tmp_path / "a.jsonl", context_id="nobody").memories == 0
-    assert (tmp_path / "a.jsonl").read_bytes() == b""
+    with pytest.raises(errors.NotFound, match="nobody") as caught:
+        engine.export(tmp_path / "a.jsonl", context_id="nobody")
+    assert caught.value.field == "context_id"
+    assert json.loads((tmp_path / "a.jsonl").read_text())["memory_id"] == full["tea"]
     with pytest.raises(errors.UnknownField):
         engine.export(tmp_path / "b.jsonl", filters={"colour": "red"})
     assert not (tmp_path / "b.jsonl").exists()

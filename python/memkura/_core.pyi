@@ -19,6 +19,7 @@ __all__ = [
     "compact_vectors",
     "embedding_text",
     "limits",
+    "open_engines",
     "msgpack_end",
     "plain_json",
     "restore",

@@ -403,7 +403,7 @@ class Engine:
         Args:
             context_id: where.
             memory_id: one memory.
-            filters: all that match, those that have expired too.
+            filters: all that match, those that have expired too, and to `purge` those that were forgotten before.
             everything: all of the context; the explicit word for it.
             purge: remove the text itself at once, from the file, indexes and history. Otherwise the history stays until
                 :meth:`compact`.
@@ -755,6 +755,7 @@ class Engine:
 
         Raises:
             InvalidInput: an argument cannot be taken; msgpack needs ``memkura[msgpack]``.
+            NotFound: the store has no such context.
             StoreError: the file cannot be written.
             StorageFull: there is no room for it.
 

@@ -12,6 +12,9 @@ pub enum EngineError {
     /// An argument cannot be taken.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// The store has no context of this name.
+    #[error("no context is called {0:?}")]
+    UnknownContext(String),
     /// No such memory in this context. One of another context counts as none, to the letter.
     #[error("there is no memory {id} in this context")]
     NotFound {

@@ -118,8 +118,33 @@ impl Engine {
         let Selection::Filter(filter) = selection else { return Ok(Vec::new()) };
         self.catch_up()?;
         let loaded = self.partition(context)?;
-        let partition = read(&loaded.partition);
-        Ok(partition.rows_of(partition.matching(filter, BEFORE_ALL, purge)))
+        let mut rows = {
+            let partition = read(&loaded.partition);
+            partition.rows_of(partition.matching(filter, BEFORE_ALL, purge))
+        };
+        if purge {
+            // What was forgotten before is in no index.
+            rows.extend(self.forgotten(context, filter)?);
+            rows.sort_unstable();
+            rows.dedup();
+        }
+        Ok(rows)
+    }
+
+    /// The rows of memories that were forgotten and that a filter selects.
+    fn forgotten(&self, context: &Context, filter: &Filter) -> Result<Vec<i64>, EngineError> {
+        /// At a time, so that not all of them need room.
+        const ROWS: usize = 1_000;
+        let (mut rows, mut after) = (Vec::new(), 0);
+        loop {
+            // Those that have expired are in the index; few had before any store was made.
+            let gone = self.record.read(|reader| {
+                Ok::<_, EngineError>(reader.forgotten_or_expired(context, after, ROWS, Timestamp(0))?)
+            })?;
+            let Some(last) = gone.last() else { return Ok(rows) };
+            after = last.row;
+            rows.extend(gone.iter().filter(|memory| filter.matches(memory)).map(|memory| memory.row));
+        }
     }
 }
 
@@ -155,9 +180,7 @@ fn chosen(
             let rows = writer.rows(context, candidates)?;
             Ok(rows
                 .into_iter()
-                .filter(|memory| {
-                    (memory.status.is_recallable() || (purge && can_be_read(memory))) && filter.matches(memory)
-                })
+                .filter(|memory| (purge || memory.status.is_recallable()) && filter.matches(memory))
                 .collect())
         }
         Selection::Everything => {

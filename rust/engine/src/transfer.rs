@@ -137,10 +137,12 @@ impl Engine {
         now: Timestamp,
         mut each: impl FnMut(Vec<Leaving>) -> ControlFlow<()>,
     ) -> Result<(), EngineError> {
-        let named = context_id.map(|name| self.context(name)).transpose()?;
+        // Nothing of a context that there is not would be written over what is kept of one.
+        let known = |name: &str| self.context(name)?.ok_or_else(|| EngineError::UnknownContext(name.to_owned()));
+        let named = context_id.map(known).transpose()?;
         self.record.read(|reader| {
             let contexts = match named {
-                Some(context) => context.into_iter().collect(),
+                Some(context) => vec![context],
                 None => reader.contexts()?,
             };
             let mut piece = Piece::default();

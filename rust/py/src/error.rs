@@ -70,6 +70,14 @@ fn exception(py: Python<'_>, error: &EngineError) -> PyErr {
             Some(&invalid.value),
             &invalid.advice,
         ),
+        EngineError::UnknownContext(name) => raised(
+            py,
+            "NotFound",
+            "no context has this name",
+            Some("context_id"),
+            Some(name),
+            "contexts() tells which there are",
+        ),
         EngineError::NotFound { field, id } => raised(
             py,
             "NotFound",
