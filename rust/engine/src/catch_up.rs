@@ -139,7 +139,7 @@ impl Engine {
                 return Ok(None);
             }
             let rows = reader.rows_changed(context, position)?;
-            if rows.len() > partition.len() || !is_of_this_record(reader, context, &partition, position, &rows)? {
+            if rows.len() > partition.len() {
                 return Ok(None);
             }
             let (gone, present) = read_rows(reader, context.number, rows, bound)?;
@@ -195,24 +195,6 @@ impl Engine {
 fn apply(partition: &mut Partition, gone: Vec<i64>, present: &[(Memory, Option<Vec<f32>>)]) -> Result<(), OutOfOrder> {
     gone.into_iter().for_each(|row| partition.remove(row));
     present.iter().try_for_each(|(memory, vectors)| partition.put(memory, vectors.as_deref()))
-}
-
-/// Whether the newest rows that a sealed index knows are the record's, save those that will be read again. An older copy of
-/// the record may have been put back and written on since: then equal numbers stand for other changes.
-fn is_of_this_record(
-    reader: &Reader<'_>,
-    context: &Context,
-    partition: &Partition,
-    position: i64,
-    changed: &BTreeSet<i64>,
-) -> Result<bool, EngineError> {
-    /// Two pasts that differ anywhere differ among so many of their newest changes: every change has a time of its own.
-    const CHANGES: usize = 64;
-    let newest: BTreeSet<i64> = reader.rows_changed_until(context, position, CHANGES)?;
-    let newest: Vec<i64> = newest.difference(changed).copied().collect();
-    let rows = reader.rows(context, &newest)?;
-    let gone = newest.iter().filter(|row| rows.iter().all(|memory| memory.row != **row));
-    Ok(rows.iter().all(|memory| partition.agrees_with(memory)) && !gone.copied().any(|row| partition.has(row)))
 }
 
 type Changes = (Option<Vec<Catch>>, i64, Option<Embedder>);

@@ -270,22 +270,6 @@ impl Partition {
         (self.edits - self.sealed_edits.unwrap_or_default(), self.text.parts().1)
     }
 
-    /// Whether the partition shows a row as it stands in the record.
-    #[must_use]
-    pub fn agrees_with(&self, memory: &Memory) -> bool {
-        self.has(memory.row) == is_indexed(memory)
-            && self.ordinal(memory.row).filter(|ordinal| self.live.contains(*ordinal)).is_none_or(|ordinal| {
-                let column = &self.columns[ordinal as usize];
-                *column == Column { embedded_version: column.embedded_version, ..Column::of(memory) }
-            })
-    }
-
-    /// Whether a search can find this row.
-    #[must_use]
-    pub fn has(&self, row: i64) -> bool {
-        self.ordinal(row).is_some_and(|ordinal| self.live.contains(ordinal))
-    }
-
     /// The rows that two indexes of one context show differently: there or not, what orders them, their words, and
     /// whether and by what they are found in the vector leg.
     #[must_use]

@@ -130,9 +130,10 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
         Store::Failed(_) => ("StoreFailed", "Close the store and open it again; what was acknowledged before is kept"),
         Store::NotAStore(_) => ("NotAStore", "Give the path of a memkura store, or of a folder that is not there yet"),
         Store::NotABackup(_) => ("NotAStore", "Give a file that backup made"),
-        Store::Corrupt(_) | Store::Damaged { .. } => {
-            ("StoreDamaged", "Run memkura verify; restore a backup, or export what can still be read")
-        }
+        Store::Corrupt(_) | Store::Damaged { .. } => (
+            "StoreDamaged",
+            "Move the folder aside and restore a backup in its place; what can still be read may be exported before",
+        ),
         Store::ReadOnly => ("StoreReadOnly", "Copy the store to where it can be written; reading works here"),
         Store::LogUnreadable(_) => ("StoreReadOnly", "Copy the store to where it can be written, and open the copy"),
         Store::OnNetwork(_) => {

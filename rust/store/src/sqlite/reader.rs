@@ -113,18 +113,6 @@ impl<'a> Reader<'a> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The rows of a context among the newest `limit` changes of the record up to change number `until`.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn rows_changed_until(&self, context: &Context, until: i64, limit: usize) -> Result<BTreeSet<i64>, StoreError> {
-        let sql = "SELECT row FROM (SELECT row, context FROM change WHERE number <= ?1 ORDER BY number DESC LIMIT ?3) \
-             WHERE context = ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map([until, context.number, limit as i64], |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
     /// The context called `name`.
     ///
     /// # Errors
