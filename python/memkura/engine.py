@@ -737,8 +737,9 @@ class Engine:
 
         A row has every field of its memory, with where it came from and how far it is trusted. Memories that others
         replaced are there too; what was forgotten or has expired is not. The file is for its owner alone (0600), and
-        there when it is complete; vectors are made again where it is imported. A process that is killed meanwhile
-        leaves a file whose name begins like it and ends in ``.incomplete``, which may be deleted.
+        there when it is complete; vectors are made again where it is imported. A process that is killed meanwhile,
+        or ends while a daemon thread exports, leaves a file whose name begins like it and ends in ``.incomplete``,
+        which may be deleted.
 
         Args:
             path: the file, which is replaced, outside of every store's folder; or a binary stream, which is written to

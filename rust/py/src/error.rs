@@ -7,7 +7,9 @@ use memkura_index::IndexError;
 use memkura_model::{Invalid, InvalidKind};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::ending::call_with;
 
 /// What a call into the engine can end in: one of our errors, or one that Python raised on the way.
 pub enum Fault {
@@ -146,7 +148,8 @@ fn raised(py: Python<'_>, class: &str, message: &str, field: Option<&str>, value
         fields.set_item("field", field)?;
         fields.set_item("value", value)?;
         fields.set_item("advice", advice)?;
-        py.import("memkura.errors")?.getattr(class)?.call((message,), Some(&fields))
+        let (class, message) = (py.import("memkura.errors")?.getattr(class)?, PyTuple::new(py, [message])?);
+        call_with(&class, &message, Some(&fields))
     };
     match made() {
         Ok(exception) => PyErr::from_value(exception),
