@@ -213,8 +213,8 @@ class _OnLoop:
         return _waited_for(waiting, _loop.get())
 
 
-# Set before the worker threads are waited for: at that time no other sign of the end can be seen. Not public, but it is how
-# `concurrent.futures` waits for them.
+# Set before the worker threads are waited for: at that time no other sign of the end can be seen. Not public, but it is
+# how `concurrent.futures` waits for them.
 _ending = threading.Event()
 getattr(threading, "_register_atexit", lambda _: None)(_ending.set)
 

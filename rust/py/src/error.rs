@@ -132,6 +132,9 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
         Store::OnNetwork(_) => {
             ("StoreError", "Put it on a local disk; or say allow_network=True and let one process at a time use it")
         }
+        Store::Linked(_) => {
+            ("StoreError", "Make it a file of its own: copy it without links; memkura backup copies a store in use")
+        }
         Store::InTheWay(_) => ("StoreError", "Name a place where nothing is; nothing is ever overwritten"),
         Store::Tampered(_) => ("StoreTampered", "Do not use this file; restore a backup, or ask where it came from"),
         Store::SchemaTooNew { .. } => ("SchemaTooNew", "Upgrade memkura; nothing was touched"),

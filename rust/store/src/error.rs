@@ -44,6 +44,9 @@ pub enum StoreError {
     /// The store lies on a network file system, which does not keep the locks that several processes need.
     #[error("the store lies on a network file system ({0}), where locks and shared memory cannot be relied on")]
     OnNetwork(&'static str),
+    /// The record is a link, or has another name that leads past its log.
+    #[error("{0}")]
+    Linked(String),
     /// Something is where a new file or store was to be made. Nothing is ever overwritten.
     #[error("{0} is there already")]
     InTheWay(String),
