@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -157,6 +158,46 @@ def test_record_with_two_names_is_read_on_read_only_media(disk: Path) -> None:
     assert _mount("-o", "remount,ro", disk)
     with memkura.open(disk / "s", embedder=None) as engine:
         assert engine.count("c") == 1
+
+
+AS_NOBODY = """
+import os, sys, memkura
+memkura.open(":memory:", embedder=None).close()
+os.setgid(65534)
+os.setuid(65534)
+try:
+    memkura.open(sys.argv[1], embedder=None)
+except memkura.StoreReadOnly as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize(
+    ("name", "mode", "ended"),
+    [
+        ("", 0o500, "closed"),
+        ("", 0, "closed"),
+        ("record.sqlite3", 0o400, "closed"),
+        ("record.sqlite3", 0o200, "closed"),
+        ("", 0o500, "killed"),
+        ("record.sqlite3", 0o400, "killed"),
+        ("record.sqlite3-wal", 0o400, "killed"),
+        ("record.sqlite3-shm", 0o400, "killed"),
+    ],
+)
+def test_store_that_one_may_not_write_to_is_refused(name: str, mode: int, ended: str) -> None:
+    """By the name of what it is that may not be written, and with what to do; not by what SQLite makes of it."""
+    end = {"closed": "engine.close()", "killed": "os.kill(os.getpid(), 9)"}[ended]
+    begin = f"import os, sys, memkura; engine = memkura.open(sys.argv[1], None); engine.remember('c', 'tea'); {end}"
+    with tempfile.TemporaryDirectory() as above:  # pytest's own folders are closed to others
+        store = Path(above) / "s"
+        subprocess.run([sys.executable, "-c", begin, store], check=False)
+        for path in (Path(above), store, *store.rglob("*")):
+            os.chown(path, 65534, 65534)
+        (store / name).chmod(mode)
+        ran = subprocess.run([sys.executable, "-c", AS_NOBODY, store], capture_output=True, text=True, check=True)
+        assert ran.stdout.startswith(f"{store / name} may not be read and written by this user. Open it as")
 
 
 def _refuse_writes(engine: Engine, row: str) -> None:

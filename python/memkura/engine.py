@@ -88,9 +88,11 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         NotAStore: the path holds something else, or nothing and `create` is false.
         SchemaTooNew: a newer memkura wrote the store.
         StoreTampered: its database is not as memkura makes it.
-        StoreError: it lies on a network file system.
+        StoreError: it lies on a network file system, or its record is a link or has a hard link elsewhere.
+        StoreReadOnly: this user may not read and write it.
 
-    A store on a file system that cannot be written to is opened for reading; writes raise ``StoreReadOnly``.
+    A store on a file system that cannot be written to is opened for reading; writes raise ``StoreReadOnly``. So does
+    opening one that others can write and this user cannot: whoever reads beside them must write, too, what it reads.
 
     Example:
         >>> import memkura

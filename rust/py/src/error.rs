@@ -128,6 +128,9 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
             ("StoreDamaged", "Run memkura verify; restore a backup, or export what can still be read")
         }
         Store::ReadOnly => ("StoreReadOnly", "Copy the store to where it can be written; reading works here"),
+        Store::NotPermitted(_) => {
+            ("StoreReadOnly", "Open it as the user that owns it, or copy the store to where you may write")
+        }
         Store::LogUnreadable(_) => ("StoreReadOnly", "Copy the store to where it can be written, and open the copy"),
         Store::OnNetwork(_) => {
             ("StoreError", "Put it on a local disk; or say allow_network=True and let one process at a time use it")

@@ -38,6 +38,9 @@ pub enum StoreError {
     /// The store lies where nothing can be written.
     #[error("the store lies on a file system that cannot be written to")]
     ReadOnly,
+    /// The store's files, or its folder, may not be read and written by this user.
+    #[error("{0} may not be read and written by this user")]
+    NotPermitted(String),
     /// The store lies where nothing can be written, and its log cannot be read there.
     #[error("the log {0} cannot be read on a file system that cannot be written to, without the file -shm beside it")]
     LogUnreadable(String),

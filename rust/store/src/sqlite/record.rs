@@ -116,6 +116,7 @@ impl Record {
         let place = if path == ":memory:" {
             Place::Memory(format!("memkura-{}", migrate::random_name::<8>()?))
         } else {
+            filesystem::see_permitted(Path::new(path))?;
             let file = prepare(Path::new(path), options.create)?;
             if let Some(name) = filesystem::network(&file).filter(|_| !options.allow_network) {
                 return Err(StoreError::OnNetwork(name));
