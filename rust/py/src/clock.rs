@@ -41,10 +41,12 @@ pub fn from_python(value: &Bound<'_, PyAny>, field: &str) -> Result<Timestamp, F
         return Ok(Timestamp::parse(&text).map_err(|fault| Invalid { field: field.to_owned(), ..fault })?);
     }
     let wrong = || {
+        // A datetime asks its zone for the offset when it is shown, too.
+        let shown = value.str().map_or_else(|_| value.get_type().to_string(), |text| text.to_string());
         Invalid::value(
             field,
             "names no instant",
-            value,
+            shown,
             "Give a datetime with an offset, such as datetime.now(timezone.utc)",
         )
     };
