@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -169,6 +171,50 @@ def test_loop_that_ends_during_an_embedding_leaves_the_write() -> None:
     assert engine.count("c") == 1
     assert engine.stats().unembedded == 1
     engine.close()
+
+
+LEFT = """
+import asyncio, sys, memkura
+
+class Endless:
+    id, dim = "endless", 3
+    def embed(self, texts, *, kind):
+        raise AssertionError
+    async def aembed(self, texts, *, kind):
+        await asyncio.Event().wait()
+
+async def main():
+    engine = await memkura.open_async(sys.argv[1], embedder=Endless())
+    task = asyncio.create_task(engine.remember("c", "tea"))
+    await asyncio.sleep(0.1)
+    return engine, task
+
+loop = asyncio.new_event_loop()
+kept = loop.run_until_complete(main())
+if sys.argv[2] == "closed":
+    loop.close()
+"""
+
+
+@pytest.mark.parametrize("how", ["stopped", "closed"])
+def test_process_ends_with_a_loop_that_was_left(store_path: Path, how: str) -> None:
+    """Nobody runs the embedder to its end any more. The memory is kept without its vector."""
+    subprocess.run([sys.executable, "-c", LEFT, store_path, how], stderr=subprocess.DEVNULL, timeout=20, check=True)
+    with memkura.open(store_path, embedder=None) as engine:
+        assert engine.count("c") == 1
+        assert engine.stats().unembedded == 1
+
+
+def test_loop_that_goes_on_later_has_its_answer(store_path: Path) -> None:
+    """Between two runs of a loop its embedder is waited for, however long that takes."""
+    loop = asyncio.new_event_loop()
+    engine = loop.run_until_complete(memkura.open_async(store_path, embedder=AsyncToy()))
+    task = loop.create_task(engine.remember("c", "tea"))
+    loop.run_until_complete(asyncio.sleep(0))
+    time.sleep(1)
+    assert loop.run_until_complete(task).embedded
+    loop.run_until_complete(engine.close())
+    loop.close()
 
 
 def test_handle_works_on_the_next_loop(store_path: Path) -> None:

@@ -277,6 +277,29 @@ def test_pipe_with_a_small_character_set_is_served(store_path: Path) -> None:
     assert not OBEYED.search(ran.stdout.decode("latin-1").replace("\n", ""))
 
 
+@pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["recall", "tea"], ["stats"], ["--help"]])
+def test_reader_that_has_gone_is_no_failure(store_path: Path, command: list[str]) -> None:
+    """As in `memkura list | head`: in silence, and never with the code that says that nothing was found."""
+    _remember(store_path, "tea")
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {
+        **os.environ,
+        "MEMKURA_STORE": str(store_path),
+        "MEMKURA_CONTEXT": "ops",
+        "MEMKURA_EMBEDDER": "none",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-m", "memkura", *command],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=environment,
+        check=False,
+    )
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
 def test_json_round_trips_exactly(run: Run, store_path: Path) -> None:
     """What was remembered is what the JSON gives back."""
     metadata = {"a": NASTY, "big": 9007199254740993, "float": 1.0, "list": [], "null": None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -12,9 +13,11 @@ import struct
 import sys
 import threading
 import time
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
+from urllib.error import HTTPError
 
 import pytest
 
@@ -334,6 +337,36 @@ def test_outage_loses_no_write(engine: Engine, toy: ToyEmbedder) -> None:
     assert engine.recall("home", "where is the vault code").degraded == []
 
 
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (ValueError("words"), "ValueError"),
+        (ConnectionRefusedError(111, "words"), f"ConnectionRefusedError {errno.errorcode[111]}"),
+        (OSError("words"), "OSError"),
+        (HTTPError("http://words", 429, "words", Message(), None), "HTTPError 429"),
+    ],
+)
+def test_reason_is_the_kind_and_the_place_of_a_failure(
+    engine: Engine, toy: ToyEmbedder, monkeypatch: pytest.MonkeyPatch, raised: Exception, said: str
+) -> None:
+    """What it was, and what caused it, with their numbers; never their words."""
+
+    def fail(*_args: object, **_options: object) -> Iterable[Vector]:
+        raise RuntimeError("more words") from raised
+
+    monkeypatch.setattr(toy, "embed", fail)
+    engine.remember("c", "tea")
+    line = fail.__code__.co_firstlineno + 1
+    assert engine.embedder.last_error == f"RuntimeError from {said} (test_embedders.py:{line})"
+
+
+def test_wrong_count_of_vectors_is_told(engine: Engine, toy: ToyEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is in our words."""
+    monkeypatch.setattr(toy, "embed", lambda *_args, **_options: [])
+    engine.remember("c", "tea")
+    assert engine.embedder.last_error == "the embedder answered 1 texts with 0 vectors"
+
+
 def test_one_by_one_and_in_a_batch_are_alike(toy: ToyEmbedder, clock: FrozenClock) -> None:
     """50 texts, one of which the embedder cannot take."""
     import memkura
@@ -406,7 +439,7 @@ def test_another_embedder_degrades_until_reindexed(store_path: Path) -> None:
         seen: list[tuple[int, int | None]] = []
         report = engine.reindex(progress=lambda done, total: seen.append((done, total)))
         assert (report.total, report.done, report.failed, report.state) == (101, 100, 1, "partial")
-        assert any("told to fail" in reason for reason in report.reasons)
+        assert [reason.split(":")[0] for reason in report.reasons] == ["EmbedderFailed (testing.py"]
         assert seen[-1][0] == 101
 
         wider.answers = {}

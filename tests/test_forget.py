@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,12 @@ from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from asking import Look
     from memkura import Engine
+    from memkura.embedders import Kind, Vector
 
 # What stays, what goes, and a query that fits both.
 PAIRS = {
@@ -310,6 +312,51 @@ def test_purged_vector_is_in_no_file(engine: Engine, store_path: Path) -> None:
     engine.forget("ann", gone, purge=True)
     engine.compact()
     assert files_with(store_path, bytes_of_it, as_unit) == []
+
+
+class Quoting(ToyEmbedder):
+    """Down, and repeats what it was asked, as many servers do."""
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Iterable[Vector]:
+        if self.failing:
+            raise RuntimeError(f"cannot embed {list(texts)!r} as {kind}")
+        return super().embed(texts, kind=kind)
+
+
+def test_what_an_embedder_says_of_a_text_is_kept_nowhere(store_path: Path) -> None:
+    """It is given as the reason of later texts, of other contexts too, which a purge of the text does not reach."""
+    toy = Quoting()
+    toy.failing = True
+    with memkura.open(store_path, embedder=toy) as engine:
+        rows = [{"context_id": "ann", "summary": f"zanzibar {at} opens the vault"} for at in range(5)]
+        engine.remember_many([*rows, {"context_id": "bob", "summary": "tea"}])
+        engine.recall("ann", "zanzibar")
+        report = engine.reindex()
+        for shown in (engine.embedder, engine.context("bob").stats(), report):
+            assert "zanzibar" not in repr(shown)
+        (reason,) = report.reasons
+        assert reason == engine.embedder.last_error
+        assert reason.startswith("RuntimeError (test_forget.py:")
+        engine.forget("ann", everything=True, purge=True)
+        engine.compact()
+    assert files_with(store_path, b"zanzibar") == []
+
+
+def test_what_an_older_build_noted_of_an_embedder_goes_when_compacted(store_path: Path) -> None:
+    """The memory waits for its vector as before."""
+    toy = Quoting()
+    toy.failing = True
+    with memkura.open(store_path, embedder=toy) as engine:
+        engine.remember("bob", "tea")
+    database = sqlite3.connect(store_path / "record.sqlite3")
+    with database:
+        database.execute("UPDATE embedding SET problem = 'cannot embed zanzibar'")
+    database.close()
+    with memkura.open(store_path, embedder=toy) as engine:
+        engine.compact()
+        assert files_with(store_path, b"zanzibar") == []
+        toy.failing = False
+        assert engine.maintain()["embedded"] == 1
 
 
 def test_purge_is_final_while_another_process_watches(engine: Engine, store_path: Path) -> None:

@@ -58,9 +58,30 @@ def test_damage_to_the_record_is_told(filled: Path) -> None:
         assert not engine.doctor().is_sound
 
 
+def _planted(name: str, what: str, table: str = "memory", sql: str = "{}") -> str:
+    """A row of the schema under a name that SQLite keeps for itself."""
+    kind = "table" if what.startswith("VIRTUAL") else what.split(maxsplit=1)[0].lower()
+    text = sql.format(f"'CREATE {what.format(name)}'")
+    return f"INSERT INTO sqlite_schema VALUES ('{kind}', '{name}', '{table}', 0, {text})"  # noqa: S608 - of this test
+
+
+PURGING = "TRIGGER {} AFTER INSERT ON memory BEGIN DELETE FROM memory; END"
+
+
 @pytest.mark.parametrize(
     ("statement", "named"),
     [
+        (_planted("sqlite_stat8", PURGING), 'trigger "sqlite_stat8"'),
+        (_planted("sqlite_stat1", PURGING), 'trigger "sqlite_stat1"'),
+        (_planted("sqlite_sequence", PURGING), 'trigger "sqlite_sequence"'),
+        (_planted("sqlite_autoindex_memory_2", PURGING), 'trigger "sqlite_autoindex_memory_2"'),
+        (_planted("evil", PURGING, sql="CAST({} AS BLOB)"), "schema"),
+        (_planted("sqlite_stat9", "VIEW {} AS SELECT * FROM memory", "sqlite_stat9"), 'view "sqlite_stat9"'),
+        (_planted("sqlite_stat4", "VIRTUAL TABLE {} USING fts5(x)", "sqlite_stat4"), 'table "sqlite_stat4"'),
+        (
+            "INSERT INTO sqlite_schema SELECT * FROM sqlite_schema WHERE name = 'sqlite_autoindex_memory_1'",
+            'index "sqlite_autoindex_memory_1"',
+        ),
         ("CREATE TRIGGER evil AFTER INSERT ON memory BEGIN DELETE FROM memory; END", 'trigger "evil"'),
         ("CREATE VIEW evil AS SELECT * FROM memory", 'view "evil"'),
         ("CREATE INDEX evil ON memory (lower(summary))", 'index "evil"'),

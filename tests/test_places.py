@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +105,99 @@ def test_record_that_is_a_pipe_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s" / "record.sqlite3")
     with pytest.raises(errors.NotAStore, match="sqlite3 is no plain file"):
         memkura.open(tmp_path / "s", embedder=None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no count of names")
+def test_record_of_two_folders_is_refused_in_both(tmp_path: Path) -> None:
+    """A copy made of hard links: each folder has a log of its own, and takes back what the other has written."""
+    place, linked = tmp_path / "s", tmp_path / "linked"
+    with memkura.open(place, embedder=None) as engine:
+        engine.remember("c", "tea")
+    shutil.copytree(place, linked, copy_function=os.link)
+    before = _bytes(tmp_path)
+    for folder in (place, linked):
+        with pytest.raises(errors.StoreError, match=r"record.sqlite3 is one file with .*memkura backup"):
+            memkura.open(folder, embedder=None)
+    assert _bytes(tmp_path) == before
+    shutil.copytree(linked, tmp_path / "copy")
+    shutil.rmtree(linked)
+    for folder in (place, tmp_path / "copy"):
+        with memkura.open(folder, embedder=None) as engine:
+            assert engine.count("c") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_record_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    """Its log would lie beside another file. A link to the whole folder does no harm."""
+    with memkura.open(tmp_path / "s", embedder=None) as engine:
+        engine.remember("c", "tea")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "record.sqlite3").symlink_to(tmp_path / "s" / "record.sqlite3")
+    with pytest.raises(errors.StoreError, match=r"record.sqlite3 is a link, .*memkura backup"):
+        memkura.open(tmp_path / "linked", embedder=None)
+    (tmp_path / "folder").symlink_to(tmp_path / "s")
+    with memkura.open(tmp_path / "folder", embedder=None) as engine:
+        assert engine.count("c") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no count of names")
+def test_restore_killed_at_its_end_leaves_a_store_that_opens(tmp_path: Path) -> None:
+    """The copy, which was given the record's name, had kept its own."""
+    memkura.open(tmp_path / "s", embedder=None).close()
+    left = tmp_path / "s" / "record.sqlite3.0123456789abcdef.incomplete"
+    os.link(tmp_path / "s" / "record.sqlite3", left)
+    memkura.open(tmp_path / "s", embedder=None).close()
+    assert not left.exists()
+
+
+def test_record_with_two_names_is_read_on_read_only_media(disk: Path) -> None:
+    """Nobody writes to either."""
+    with memkura.open(disk / "s", embedder=None) as engine:
+        engine.remember("c", "tea")
+    os.link(disk / "s" / "record.sqlite3", disk / "another")
+    assert _mount("-o", "remount,ro", disk)
+    with memkura.open(disk / "s", embedder=None) as engine:
+        assert engine.count("c") == 1
+
+
+AS_NOBODY = """
+import os, sys, memkura
+memkura.open(":memory:", embedder=None).close()
+os.setgid(65534)
+os.setuid(65534)
+try:
+    memkura.open(sys.argv[1], embedder=None)
+except memkura.StoreReadOnly as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize(
+    ("name", "mode", "ended"),
+    [
+        ("", 0o500, "closed"),
+        ("", 0, "closed"),
+        ("record.sqlite3", 0o400, "closed"),
+        ("record.sqlite3", 0o200, "closed"),
+        ("", 0o500, "killed"),
+        ("record.sqlite3", 0o400, "killed"),
+        ("record.sqlite3-wal", 0o400, "killed"),
+        ("record.sqlite3-shm", 0o400, "killed"),
+    ],
+)
+def test_store_that_one_may_not_write_to_is_refused(name: str, mode: int, ended: str) -> None:
+    """By the name of what it is that may not be written, and with what to do; not by what SQLite makes of it."""
+    end = {"closed": "engine.close()", "killed": "os.kill(os.getpid(), 9)"}[ended]
+    begin = f"import os, sys, memkura; engine = memkura.open(sys.argv[1], None); engine.remember('c', 'tea'); {end}"
+    with tempfile.TemporaryDirectory() as above:  # pytest's own folders are closed to others
+        store = Path(above) / "s"
+        subprocess.run([sys.executable, "-c", begin, store], check=False)
+        for path in (Path(above), store, *store.rglob("*")):
+            os.chown(path, 65534, 65534)
+        (store / name).chmod(mode)
+        ran = subprocess.run([sys.executable, "-c", AS_NOBODY, store], capture_output=True, text=True, check=True)
+        assert ran.stdout.startswith(f"{store / name} may not be read and written by this user. Open it as")
 
 
 def _refuse_writes(engine: Engine, row: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +16,7 @@ from memkura import errors
 from memkura.testing import FrozenClock, ToyEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from memkura import Engine
@@ -234,6 +234,44 @@ def test_expired_rows_take_no_place_in_an_answer(
     alive = {engine.remember("c", f"the offer and other words {number}") for number in range(5)}
     clock.set(INSTANT)
     assert set(ids(engine.recall("c", "the offer", k=5, legs=legs))) == alive
+
+
+class Zone(tzinfo):
+    """Somebody's own, which may answer with anything."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def utcoffset(self, _: datetime | None) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def dst(self, _: datetime | None) -> None:
+        return None
+
+    def tzname(self, _: datetime | None) -> str:
+        return "odd"
+
+
+ODD_ZONES = ["an hour", 1, timedelta(days=2), ValueError("no such zone")]
+
+
+@pytest.mark.parametrize("answer", ODD_ZONES, ids=repr)
+def test_zone_that_names_no_offset_is_refused_by_the_field(engine: Engine, answer: object) -> None:
+    """Wherever a time is taken, the clock included."""
+    odd = datetime(2030, 1, 16, tzinfo=Zone(answer))
+    verbs: dict[str, Callable[[], object]] = {
+        "event_time": lambda: engine.remember("c", "the offer", event_time=odd),
+        "expires_at": lambda: engine.remember("c", "the offer", expires_at=odd),
+        "as_of": lambda: engine.recall("c", "the offer", as_of=odd),
+        "filters.event_time": lambda: engine.count("c", filters={"event_time": {"gte": odd}}),
+        "clock": lambda: memkura.open(":memory:", embedder=None, clock=lambda: odd),
+    }
+    for field, verb in verbs.items():
+        with pytest.raises(errors.InvalidInput, match="names no instant") as caught:
+            verb()
+        assert str(caught.value.field).startswith(field)
 
 
 @pytest.mark.parametrize("field", ["expires_at", "event_time"])

@@ -20,23 +20,29 @@ import asyncio
 import contextvars
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from memkura import engine as sync
 from memkura.context import Context
+from memkura.errors import EmbedderFailed
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
+    from concurrent.futures import Future
     from datetime import datetime
     from types import TracebackType
     from typing import Literal, Self
 
     from memkura.embedders import Kind, Vector
     from memkura.records import EmbedderInfo, ReindexReport
+
+# How often a thread that waits for an embedder looks whether the loop is still there.
+_LOOK_SECONDS = 0.25
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -204,8 +210,25 @@ class _OnLoop:
         except RuntimeError:  # the loop has ended: the write goes on without its vector
             call.close()
             raise
-        vectors: Iterable[Vector] = waiting.result()
-        return vectors
+        return _waited_for(waiting, _loop.get())
+
+
+# Set before the worker threads are waited for: at that time no other sign of the end can be seen. Not public, but it is
+# how `concurrent.futures` waits for them.
+_ending = threading.Event()
+getattr(threading, "_register_atexit", lambda _: None)(_ending.set)
+
+
+def _waited_for(waiting: Future[Iterable[Vector]], loop: asyncio.AbstractEventLoop) -> Iterable[Vector]:
+    """What is being made on `loop`.
+
+    Raises:
+        EmbedderFailed: the loop ends before: it is closed, or has stopped and nobody is left to run it again.
+    """
+    while not wait([waiting], _LOOK_SECONDS).done:
+        if loop.is_closed() or (_ending.is_set() and not loop.is_running()):
+            raise EmbedderFailed("the event loop ended before it had answered")
+    return waiting.result()
 
 
 def _on_loop(embedder: object) -> object:

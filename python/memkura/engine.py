@@ -88,9 +88,11 @@ def open(  # noqa: A001 - `memkura.open` is the name that holds
         NotAStore: the path holds something else, or nothing and `create` is false.
         SchemaTooNew: a newer memkura wrote the store.
         StoreTampered: its database is not as memkura makes it.
-        StoreError: it lies on a network file system.
+        StoreError: it lies on a network file system, or its record is a link or has a hard link elsewhere.
+        StoreReadOnly: this user may not read and write it.
 
-    A store on a file system that cannot be written to is opened for reading; writes raise ``StoreReadOnly``.
+    A store on a file system that cannot be written to is opened for reading; writes raise ``StoreReadOnly``. So does
+    opening one that others can write and this user cannot: whoever reads beside them must write, too, what it reads.
 
     Example:
         >>> import memkura
@@ -739,8 +741,9 @@ class Engine:
 
         A row has every field of its memory, with where it came from and how far it is trusted. Memories that others
         replaced are there too; what was forgotten or has expired is not. The file is for its owner alone (0600), and
-        there when it is complete; vectors are made again where it is imported. A process that is killed meanwhile
-        leaves a file whose name begins like it and ends in ``.incomplete``, which may be deleted.
+        there when it is complete; vectors are made again where it is imported. A process that is killed meanwhile,
+        or ends while a daemon thread exports, leaves a file whose name begins like it and ends in ``.incomplete``,
+        which may be deleted.
 
         Args:
             path: the file, which is replaced, outside of every store's folder; or a binary stream, which is written to

@@ -115,7 +115,7 @@ class NotAStore(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """The store lies where nothing can be written. Reading works; copy it elsewhere to write."""
+    """Nothing can be written where the store lies: then reading works. Or this user may not: then it is not opened."""
 
 
 class StoreDamaged(StoreError):

@@ -99,7 +99,7 @@ class EmbedderInfo:
         state: ``"ready"``, ``"off"`` (none was given), ``"failing"`` (its last call raised or gave no usable vector)
             or ``"changed"`` (the store holds another embedder's vectors: run ``reindex``).
         note: the same for people, with what to do about it.
-        last_error: the reason for ``"failing"``.
+        last_error: the reason for ``"failing"``: what was raised and where; not its words, which may quote a memory.
     """
 
     id: str | None

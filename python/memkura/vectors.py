@@ -7,7 +7,10 @@ its vector and with the reason, a question is answered by text.
 
 from __future__ import annotations
 
+import errno
 import itertools
+import traceback
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memkura import _core, arguments
@@ -28,6 +31,11 @@ _DIMENSIONS_MAX = _core.limits()["dimensions"]
 # After so many texts in a row that fail one by one, the embedder is taken to be down: the rest waits for `maintain()`.
 _FAILURES_MAX = 3
 _REASON_CHARS = 300
+# Of an exception, and of those that it came from.
+_CAUSES_MAX = 3
+# Numbers by which libraries say what went wrong; a larger one may be part of a text.
+_CODES = ("status_code", "status", "code")
+_CODE_MAX = 999
 
 
 class Embedded(NamedTuple):
@@ -49,7 +57,7 @@ class Vectors:
     Attributes:
         embedder: the embedder itself; ``None`` for recall by text alone.
         dim: components of a vector; 0 without an embedder.
-        last_error: why its last call was of no use; ``None`` after one that was.
+        last_error: why its last call was of no use, without the embedder's own words; ``None`` after one that was.
     """
 
     def __init__(self, embedder: Embedder | None, *, off_note: str = "", dim: int | None = None) -> None:
@@ -121,8 +129,9 @@ class Vectors:
             vectors = self._call(texts, "document")
         except Exception as error:  # noqa: BLE001 - somebody else's code
             self.last_error = _reason(error)
-            return self._one_by_one(texts) if len(texts) > 1 else [Embedded(error=self.last_error)]
-        return [self._checked(vector) for vector in vectors]
+        else:
+            return [self._checked(vector) for vector in vectors]
+        return self._one_by_one(texts) if len(texts) > 1 else [Embedded(error=self.last_error)]
 
     def _one_by_one(self, texts: Sequence[str]) -> list[Embedded]:
         """One bad text must not cost its neighbours their vectors."""
@@ -157,7 +166,7 @@ class Vectors:
         vectors = list(itertools.islice(self.embedder.embed(list(texts), kind=kind), len(texts) + 1))
         if len(vectors) != len(texts):
             said = f"more than {len(texts)}" if len(vectors) > len(texts) else str(len(vectors))
-            raise EmbedderFailed(f"the embedder answered {len(texts)} texts with {said} vectors")
+            raise _WrongCount(f"the embedder answered {len(texts)} texts with {said} vectors")
         return vectors
 
 
@@ -204,5 +213,29 @@ def _joined(parts: Sequence[Embedded]) -> Embedded:
     return parts[0]._replace(embedding=[part.embedding for part in parts])
 
 
+class _WrongCount(EmbedderFailed):
+    """Not as many vectors as texts; the words are ours."""
+
+
 def _reason(error: Exception) -> str:
-    return one_line(f"{type(error).__name__}: {error}", _REASON_CHARS)
+    """What failed and where, without a word of the exception's own.
+
+    Servers and libraries quote what they were given. A reason is kept in the record and shown beside memories of every
+    context, and what it quoted would outlive the purge of the memory.
+    """
+    if isinstance(error, _WrongCount):
+        return str(error)
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    where = f"{PurePath(frame.f_code.co_filename).name}:{line}"
+    return one_line(f"{' from '.join(_kinds(error))} ({where})", _REASON_CHARS)
+
+
+def _kinds(error: BaseException | None) -> Iterable[str]:
+    """The kind of an exception and of those that it came from, each with its number if it has one."""
+    for _ in range(_CAUSES_MAX):
+        if error is None:
+            return
+        codes = [code for name in _CODES if type(code := vars(error).get(name)) is int and 0 <= code <= _CODE_MAX]
+        number = errno.errorcode.get(error.errno or 0) if isinstance(error, OSError) else None
+        yield " ".join([type(error).__name__, *([number] if number else map(str, codes[:1]))])
+        error = error.__cause__ or error.__context__

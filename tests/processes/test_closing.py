@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -80,3 +82,83 @@ def test_threads_that_fork_together_harm_nobody(store_path: Path) -> None:
             engine.remember("other", "busy")
         assert results == [0] * 16
         assert engine.count("c") == 16
+
+
+LEAVING = """
+import io, sys, threading, time, memkura
+from datetime import UTC, datetime
+
+path, verb = sys.argv[1:]
+begun = threading.Semaphore(0)
+
+def busy():
+    begun.release()
+    for _ in range(20_000):
+        pass
+
+class Slow(list):
+    def __iter__(self):
+        busy()
+        return super().__iter__()
+
+class Stream(io.RawIOBase):
+    def write(self, data):
+        busy()
+        return len(data)
+
+class Embedder:
+    id, dim = "busy", 3
+    def embed(self, texts, *, kind):
+        busy()
+        return [[1.0, 2.0, 3.0] for _ in texts]
+
+def clock():
+    busy()
+    return datetime.now(UTC)
+
+class Last:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.2)  # the interpreter is ending, and others may have it
+
+def export():
+    busy()
+    engine.export(f"{path}.{threading.get_ident()}.jsonl")
+
+engine = memkura.open(path, embedder=None, clock=clock if verb == "clock" else None)
+engine.remember_many({"context_id": "c", "summary": f"memory {at}"} for at in range(300))
+engine.export(f"{path}.jsonl")
+verbs = {
+    "clock": lambda: engine.count("c"),
+    "export": export,
+    "stream": lambda: engine.export(Stream()),
+    "tags": lambda: engine.remember("c", "more", tags=Slow(["a"])),
+    "embedding": lambda: engine.remember("c", "more", embedding=Slow(["a"])),
+    "reindex": lambda: engine.reindex(Embedder(), progress=lambda *_: busy()),
+    "import": lambda: (busy(), engine.import_file(f"{path}.jsonl", again=True)),
+}
+
+def work():
+    while True:
+        try:
+            verbs[verb]()
+        except memkura.MemkuraError:
+            pass
+
+sys.modules["__last"] = Last()
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range(8):
+    begun.acquire()
+"""
+
+
+@pytest.mark.parametrize("verb", ["clock", "export", "stream", "tags", "embedding", "reindex", "import"])
+def test_interpreter_ends_beside_verbs_of_daemon_threads(store_path: Path, verb: str) -> None:
+    """Whatever of Python they are calling just then. The store is whole afterwards."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LEAVING, store_path, verb], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    with memkura.open(store_path, embedder=None) as engine:
+        assert engine.count("c") >= 300
+        assert engine.verify() == []

@@ -66,6 +66,7 @@ class Commands(click.Group):
         """Runs the command and exits."""
         options["standalone_mode"] = False
         screen.prepare()
+        stdout = sys.stdout
         try:
             code = super().main(args, prog_name, **options)
             sys.stdout.flush()
@@ -79,6 +80,11 @@ class Commands(click.Group):
             code = exits.INTERRUPTED
         except OSError as error:
             code = _system(error)
+        except SystemExit:
+            # When the reader has gone click puts another stream in place, and exits as if nothing had been found.
+            if sys.stdout is stdout:
+                raise
+            code = _reader_gone()
         except Exception as error:
             if os.environ.get("MEMKURA_TRACEBACK"):
                 raise
@@ -118,11 +124,15 @@ def _refused(error: click.ClickException) -> int:
     return exits.BAD_INPUT
 
 
+def _reader_gone() -> int:
+    """As in `memkura list | head`; the interpreter must not complain of it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exits.OK
+
+
 def _system(error: OSError) -> int:
     if error.errno == errno.EPIPE:
-        # The reader has gone, as in `memkura list | head`; the interpreter must not complain of it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.OK
+        return _reader_gone()
     where = f"{error.filename}: " if error.filename else ""
     screen.complain(f"{where}{error.strerror or error}")
     return exits.BAD_INPUT if isinstance(error, FileNotFoundError | IsADirectoryError) else exits.STORE_TROUBLE

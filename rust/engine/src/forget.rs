@@ -66,7 +66,7 @@ impl Engine {
         Ok(forgotten)
     }
 
-    /// Purges every memory that was forgotten or has expired.
+    /// Purges every memory that was forgotten or has expired, and what may quote one that was purged before.
     pub(crate) fn purge_gone(&self, door: Door, now: Timestamp) -> Result<(), EngineError> {
         /// At a time: others write in between.
         const ROWS: usize = 1_000;
@@ -86,7 +86,7 @@ impl Engine {
                 })?;
             }
         }
-        Ok(())
+        self.written_for_sure(Reserved::Purging, |writer: &Writer<'_>| Ok(writer.drop_problems()?))
     }
 
     /// Writes, on a full disk with the room that is kept for it: whoever is out of room wants to forget more than ever.

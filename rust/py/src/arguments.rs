@@ -11,9 +11,10 @@ use memkura_model::{
     Status, Tier, repaired,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::embedding::Embedded;
+use crate::ending::{call, listed};
 use crate::error::{Fault, guarded};
 use crate::values::{Use, instant, mended, name, object};
 use crate::{clock, embedding};
@@ -121,7 +122,8 @@ pub fn with_vectors<T>(
 /// turned into an error stops the verb.
 pub fn warn(py: Python<'_>, warnings: &[String]) -> Result<(), Fault> {
     if !warnings.is_empty() {
-        py.import("memkura.engine")?.call_method1("warn_of_repairs", (warnings,))?;
+        let warn = py.import("memkura.engine")?.getattr("warn_of_repairs")?;
+        call(&warn, &PyTuple::new(py, [warnings])?)?;
     }
     Ok(())
 }
@@ -473,16 +475,12 @@ fn names(value: Any<'_, '_>, field: &str) -> Result<Vec<String>, Fault> {
     if value.is_instance_of::<PyString>() {
         return Err(wrong().into());
     }
-    let items = value.try_iter().map_err(|_| wrong())?;
-    let mut names = Vec::new();
-    for (at, item) in items.enumerate() {
-        // Every list of names has a lower bound of its own; this one is for lists without end.
-        if at > BATCH_MAX {
-            return Err(Invalid::over_limit(field, at, BATCH_MAX, "items").into());
-        }
-        names.push(name(&item?, &format!("{field}[{at}]"))?);
+    // Every list of names has a lower bound of its own; this one is for lists without end.
+    let items = listed(value, BATCH_MAX + 1, || wrong().into())?;
+    if items.len() > BATCH_MAX {
+        return Err(Invalid::over_limit(field, items.len(), BATCH_MAX, "items").into());
     }
-    Ok(names)
+    items.iter().enumerate().map(|(at, item)| name(item, &format!("{field}[{at}]"))).collect()
 }
 
 fn ids(value: Any<'_, '_>, field: &str) -> Result<Vec<MemoryId>, Fault> {

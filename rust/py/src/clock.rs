@@ -1,10 +1,12 @@
 //! Instants across the door, exact to the microsecond.
 
 use memkura_model::{Invalid, Timestamp};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
+use crate::ending::call;
 use crate::error::Fault;
 
 /// Python's 1970-01-01T00:00Z, and its `timedelta`.
@@ -39,26 +41,37 @@ pub fn from_python(value: &Bound<'_, PyAny>, field: &str) -> Result<Timestamp, F
         return Ok(Timestamp::parse(&text).map_err(|fault| Invalid { field: field.to_owned(), ..fault })?);
     }
     let wrong = || {
+        // A datetime asks its zone for the offset when it is shown, too.
+        let shown = value.str().map_or_else(|_| value.get_type().to_string(), |text| text.to_string());
         Invalid::value(
             field,
             "names no instant",
-            value,
+            shown,
             "Give a datetime with an offset, such as datetime.now(timezone.utc)",
         )
     };
-    if !value.hasattr("utcoffset")? || value.call_method0("utcoffset")?.is_none() {
-        return Err(wrong().into());
+    // A zone is somebody's own code, too.
+    let since = |epoch: &Bound<'_, PyAny>| {
+        if call(&value.getattr("utcoffset")?, &PyTuple::empty(py))?.is_none() {
+            return Ok(None);
+        }
+        let delta = call(&value.getattr("__sub__")?, &PyTuple::new(py, [epoch])?)?;
+        let part = |name: &str| delta.getattr(name)?.extract::<i64>();
+        PyResult::Ok(Some((part("days")? * 86_400 + part("seconds")?) * 1_000_000 + part("microseconds")?))
+    };
+    match since(calendar(py)?.epoch.bind(py)) {
+        Ok(Some(micros)) => Ok(Timestamp::from_micros(field, micros)?),
+        Ok(None) => Err(wrong().into()),
+        // What is no exception proper, an interrupt above all, is none of the value's.
+        Err(error) if error.is_instance_of::<PyException>(py) => Err(wrong().into()),
+        Err(error) => Err(error.into()),
     }
-    let delta = value.sub(calendar(py)?.epoch.bind(py)).map_err(|_| wrong())?;
-    let part = |name: &str| delta.getattr(name)?.extract::<i64>();
-    let seconds = part("days")? * 86_400 + part("seconds")?;
-    Ok(Timestamp::from_micros(field, seconds * 1_000_000 + part("microseconds")?)?)
 }
 
 /// Reads the caller's clock, or the system's when there is none.
 pub fn now(py: Python<'_>, clock: Option<&Py<PyAny>>) -> Result<Timestamp, Fault> {
     match clock {
-        Some(clock) => from_python(&clock.bind(py).call0()?, "clock"),
+        Some(clock) => from_python(&call(clock.bind(py), &PyTuple::empty(py))?, "clock"),
         None => Ok(system_now()),
     }
 }

@@ -8,6 +8,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PySet, PyString, PyTuple};
 
+use crate::ending::listed;
 use crate::error::{Fault, guarded};
 
 /// A matrix of floats as it came in: one row, or several of equal length.
@@ -84,12 +85,9 @@ fn bounded<'py>(value: &Bound<'py, PyAny>, max: usize) -> Result<Vec<Bound<'py, 
     if has_no_components {
         return Err(wrong(value));
     }
-    let mut items = Vec::new();
-    for item in value.try_iter().map_err(|_| wrong(value))? {
-        if items.len() == max {
-            return Err(Invalid::over_limit("embedding", max + 1, max, "components").into());
-        }
-        items.push(item?);
+    let items = listed(value, max + 1, || wrong(value))?;
+    if items.len() > max {
+        return Err(Invalid::over_limit("embedding", max + 1, max, "components").into());
     }
     Ok(items)
 }

@@ -148,8 +148,11 @@ impl PyEngine {
             let mut raised = None;
             self.detached(py, |engine| {
                 engine.export(context.as_deref(), &filter, history, now, |piece| {
-                    raised = Python::attach(|py| transfer::hand_over(py, &sink, &piece)).err();
-                    if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    // Without an interpreter there is nobody left to hand anything to, or to say so.
+                    let taken = Python::try_attach(|py| transfer::hand_over(py, &sink, &piece));
+                    let goes_on = matches!(taken, Some(Ok(())));
+                    raised = taken.and_then(Result::err);
+                    if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 })
             })?;
             Ok(raised.map_or(Ok(()), Err)?)

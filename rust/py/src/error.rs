@@ -7,7 +7,9 @@ use memkura_index::IndexError;
 use memkura_model::{Invalid, InvalidKind};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::ending::call_with;
 
 /// What a call into the engine can end in: one of our errors, or one that Python raised on the way.
 pub enum Fault {
@@ -135,9 +137,15 @@ fn class_of_store(error: &memkura_engine::StoreError) -> (&'static str, &'static
             "Move the folder aside and restore a backup in its place; what can still be read may be exported before",
         ),
         Store::ReadOnly => ("StoreReadOnly", "Copy the store to where it can be written; reading works here"),
+        Store::NotPermitted(_) => {
+            ("StoreReadOnly", "Open it as the user that owns it, or copy the store to where you may write")
+        }
         Store::LogUnreadable(_) => ("StoreReadOnly", "Copy the store to where it can be written, and open the copy"),
         Store::OnNetwork(_) => {
             ("StoreError", "Put it on a local disk; or say allow_network=True and let one process at a time use it")
+        }
+        Store::Linked(_) => {
+            ("StoreError", "Make it a file of its own: copy it without links; memkura backup copies a store in use")
         }
         Store::InTheWay(_) => ("StoreError", "Name a place where nothing is; nothing is ever overwritten"),
         Store::Tampered(_) => ("StoreTampered", "Do not use this file; restore a backup, or ask where it came from"),
@@ -155,7 +163,8 @@ fn raised(py: Python<'_>, class: &str, message: &str, field: Option<&str>, value
         fields.set_item("field", field)?;
         fields.set_item("value", value)?;
         fields.set_item("advice", advice)?;
-        py.import("memkura.errors")?.getattr(class)?.call((message,), Some(&fields))
+        let (class, message) = (py.import("memkura.errors")?.getattr(class)?, PyTuple::new(py, [message])?);
+        call_with(&class, &message, Some(&fields))
     };
     match made() {
         Ok(exception) => PyErr::from_value(exception),

@@ -3,11 +3,12 @@
 use memkura_engine as engine;
 use memkura_engine::{Drafted, Embedding, Kept, Leaving};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::arguments;
 use crate::clock;
 use crate::embedding::Embedded;
+use crate::ending::call;
 use crate::error::Fault;
 use crate::memory::{PyReceipt, state_fields};
 
@@ -35,7 +36,7 @@ pub fn hand_over(py: Python<'_>, sink: &Py<PyAny>, piece: &[Leaving]) -> PyResul
         }
         rows.append(row)?;
     }
-    sink.call1(py, (rows,))?;
+    call(sink.bind(py), &PyTuple::new(py, [rows])?)?;
     Ok(())
 }
 

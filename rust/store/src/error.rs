@@ -38,12 +38,18 @@ pub enum StoreError {
     /// The store lies where nothing can be written.
     #[error("the store lies on a file system that cannot be written to")]
     ReadOnly,
+    /// The store's files, or its folder, may not be read and written by this user.
+    #[error("{0} may not be read and written by this user")]
+    NotPermitted(String),
     /// The store lies where nothing can be written, and its log cannot be read there.
     #[error("the log {0} cannot be read on a file system that cannot be written to, without the file -shm beside it")]
     LogUnreadable(String),
     /// The store lies on a network file system, which does not keep the locks that several processes need.
     #[error("the store lies on a network file system ({0}), where locks and shared memory cannot be relied on")]
     OnNetwork(&'static str),
+    /// The record is a link, or has another name that leads past its log.
+    #[error("{0}")]
+    Linked(String),
     /// Something is where a new file or store was to be made. Nothing is ever overwritten.
     #[error("{0} is there already")]
     InTheWay(String),

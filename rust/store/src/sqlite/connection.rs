@@ -147,6 +147,27 @@ pub fn see_plain_files(database: &Path) -> Result<(), StoreError> {
     })
 }
 
+/// Refuses a record that is known by another name too. Its log belongs to a name: who opens it by the other one writes
+/// without what is in this one's, and takes back what was acknowledged.
+pub fn see_one_name(database: &Path) -> Result<(), StoreError> {
+    if database.is_symlink() {
+        return Err(StoreError::Linked(format!("{} is a link, and not the record itself", database.display())));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+
+        // A restore that is at work, or was killed, has its copy beside the record. Looked for first: it may go meanwhile.
+        let leavings = leavings::names_of(database);
+        let names = std::fs::metadata(database).map_or(1, |found| found.nlink());
+        if names > leavings + 1 {
+            let problem = "is one file with that of another folder (a hard link), each with a log of its own";
+            return Err(StoreError::Linked(format!("{} {problem}", database.display())));
+        }
+    }
+    Ok(())
+}
+
 /// Opens a file that is no store in use, such as a backup, to be examined.
 pub fn open_other(path: &Path, options: &Options) -> Result<Connection, StoreError> {
     shared_memory::keep_locks();

@@ -218,6 +218,16 @@ impl Writer<'_> {
         Ok(written == 1)
     }
 
+    /// Drops the notes of why texts have no vectors. An older build noted what the embedder said, which may quote any text
+    /// that it was given; the texts wait for their vectors all the same.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn drop_problems(&self) -> Result<(), StoreError> {
+        self.connection.execute("DELETE FROM embedding WHERE problem IS NOT NULL", [])?;
+        Ok(())
+    }
+
     /// Notes that a row's present text has a vector by the bound embedder, and tells the indexes.
     ///
     /// # Errors

@@ -2,6 +2,12 @@
 
 use std::path::Path;
 
+#[cfg(target_os = "linux")]
+use super::connection::DATABASE;
+#[cfg(target_os = "linux")]
+use super::log::beside;
+use crate::StoreError;
+
 /// The name of the network file system that `folder` lies on, as far as the system tells; `None` on a local one.
 ///
 /// A write-ahead log needs memory that every process shares and locks that all of them obey; network file systems have
@@ -65,6 +71,33 @@ pub fn room(path: &Path) -> Option<u64> {
 #[cfg(not(unix))]
 pub fn room(_: &Path) -> Option<u64> {
     None
+}
+
+/// Refuses the store in `folder` when this process may not write there, or not read and write a file that SQLite needs. Said
+/// before anything is opened: SQLite would read what it can, and fail at some later write. Reading alone needs to write
+/// too, to where processes say what they read, unless nobody at all can write.
+#[cfg(target_os = "linux")]
+pub fn see_permitted(folder: &Path) -> Result<(), StoreError> {
+    use nix::errno::Errno;
+    use nix::unistd::{AccessFlags, eaccess};
+
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let see = |path: &Path, wanted: AccessFlags| match eaccess(path, wanted) {
+        Err(Errno::EACCES | Errno::EPERM) => Err(StoreError::NotPermitted(path.display().to_string())),
+        _ => Ok(()),
+    };
+    see(folder, AccessFlags::W_OK | AccessFlags::X_OK)?;
+    let database = folder.join(DATABASE);
+    ["", "-wal", "-shm"]
+        .into_iter()
+        .try_for_each(|suffix| see(&beside(&database, suffix), AccessFlags::R_OK | AccessFlags::W_OK))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn see_permitted(_: &Path) -> Result<(), StoreError> {
+    Ok(())
 }
 
 #[cfg(all(test, target_os = "linux"))]

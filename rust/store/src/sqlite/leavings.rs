@@ -6,6 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::connection::DATABASE;
+#[cfg(unix)]
+use super::log::Identity;
 use crate::StoreError;
 
 /// What ends the name of a file that is being made.
@@ -35,13 +37,24 @@ impl AtWork {
     }
 }
 
+fn left_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| is_leaving(&entry.file_name())).map(|entry| entry.path()).collect()
+}
+
+/// How many of what was left beside `database` are that file itself: a restore makes it a name by linking its copy.
+#[cfg(unix)]
+pub fn names_of(database: &Path) -> u64 {
+    let is_it = |path: &PathBuf| Identity::of(path).is_some_and(|left| Identity::of(database) == Some(left));
+    database.parent().map_or(0, |folder| left_in(folder).iter().filter(|path| is_it(path)).count() as u64)
+}
+
 /// Removes what was left in `folder`, unless somebody is at work there.
 ///
 /// # Errors
 /// When a file cannot be removed.
 pub fn sweep(folder: &Path) -> Result<(), StoreError> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let left: Vec<PathBuf> = entries.filter(|entry| is_leaving(&entry.file_name())).map(|entry| entry.path()).collect();
+    let left = left_in(folder);
     if left.is_empty() {
         return Ok(());
     }

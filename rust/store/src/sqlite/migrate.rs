@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use memkura_model::Timestamp;
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use super::backup::copy_record;
 use super::connection::{Options, Place, connect, private_file, sync_folder};
@@ -170,15 +170,41 @@ fn refuse_tampered(connection: &Connection, steps: &[&str]) -> Result<(), StoreE
 struct Object {
     kind: String,
     name: String,
+    table: String,
     sql: Option<String>,
+    /// How many rows say the same: SQLite takes a second one of them for a correction of the first.
+    times: i64,
+}
+
+/// What `ANALYZE` leaves behind is data, and may come at any time. A name that begins like this is no sign of it: SQLite runs
+/// what a row says, whatever it is called.
+const STATISTICS: [(&str, &str); 2] = [
+    ("sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+    ("sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+];
+
+impl Object {
+    fn is_statistics(&self) -> bool {
+        let is_made_by = |(name, sql)| self.name == name && self.table == name && self.sql.as_deref() == Some(sql);
+        self.kind == "table" && self.times == 1 && STATISTICS.into_iter().any(is_made_by)
+    }
 }
 
 fn objects(connection: &Connection) -> Result<BTreeSet<Object>, StoreError> {
-    // Statistics that `ANALYZE` leaves behind are data.
-    let schema = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat*'";
+    let schema = "SELECT type, name, tbl_name, sql, count(*) FROM sqlite_schema GROUP BY 1, 2, 3, 4";
     let mut schema = connection.prepare(schema)?;
-    let objects = schema.query_map([], |row| Ok(Object { kind: row.get(0)?, name: row.get(1)?, sql: row.get(2)? }))?;
-    Ok(objects.collect::<Result<_, _>>()?)
+    let mut rows = schema.query([])?;
+    let mut objects = BTreeSet::new();
+    while let Some(row) = rows.next()? {
+        // SQLite writes nothing but text there, and reads bytes as if they were text.
+        objects.insert(object(row).map_err(|_| StoreError::Tampered("schema".to_owned()))?);
+    }
+    objects.retain(|object| !object.is_statistics());
+    Ok(objects)
+}
+
+fn object(row: &Row<'_>) -> rusqlite::Result<Object> {
+    Ok(Object { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)?, sql: row.get(3)?, times: row.get(4)? })
 }
 
 /// `N` random bytes from the system, as hex: a name that nothing else has.

@@ -11,7 +11,9 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use super::backup::problems;
-use super::connection::{Options, Place, connect, is_failed_sync, is_out_of_room, prepare, see_plain_files};
+use super::connection::{
+    Options, Place, connect, is_failed_sync, is_out_of_room, prepare, see_one_name, see_plain_files,
+};
 use super::guard::Guard;
 use super::log::{Identity, Log, beside};
 use super::migrate::Steps;
@@ -114,12 +116,18 @@ impl Record {
         let place = if path == ":memory:" {
             Place::Memory(format!("memkura-{}", migrate::random_name::<8>()?))
         } else {
+            filesystem::see_permitted(Path::new(path))?;
             let file = prepare(Path::new(path), options.create)?;
             if let Some(name) = filesystem::network(&file).filter(|_| !options.allow_network) {
                 return Err(StoreError::OnNetwork(name));
             }
             see_plain_files(&file)?;
-            if filesystem::is_read_only(&file) { Place::Fixed(file) } else { Place::File(file) }
+            if filesystem::is_read_only(&file) {
+                Place::Fixed(file)
+            } else {
+                see_one_name(&file)?;
+                Place::File(file)
+            }
         };
         let anchor = match place {
             Place::Memory(_) => Some(Mutex::new(connect(&place, &options)?)),
