@@ -14,7 +14,8 @@ use std::sync::Arc;
 use super::codes::{RowScale, push_codes};
 use super::kernels::{BLOCK, kernels};
 use super::limits::{
-    CELLED_ROWS_MIN, CHECK_FILTERED_ONE_IN, CHECK_HITS, CHECK_MARGIN, CHECK_MISSES, CHECKS, ROUNDS, SAMPLE_PER_CELL,
+    CELL_ROWS_MIN, CELLED_ROWS_MIN, CHECK_FILTERED_ONE_IN, CHECK_HITS, CHECK_MARGIN, CHECK_MISSES, CHECKS, ROUNDS,
+    SAMPLE_PER_CELL,
 };
 use super::rows::Rows;
 use super::unit::normalise;
@@ -57,15 +58,19 @@ impl Cells {
     /// The cells of some rows, which are numbered anew in the order given.
     pub fn of(rows: &Rows, numbers: &[u32]) -> Self {
         let dim = rows.dim();
-        let wanted = if numbers.len() < CELLED_ROWS_MIN { 1 } else { numbers.len().isqrt() };
-        let mut means = Means::spread_over(rows, numbers, wanted.min(numbers.len()));
+        let wanted = if numbers.len() < CELLED_ROWS_MIN {
+            numbers.len().min(1)
+        } else {
+            numbers.len().isqrt().min(numbers.len() / CELL_ROWS_MIN)
+        };
+        let mut means = Means::spread_over(rows, numbers, wanted);
         let sample: Vec<u32> =
-            numbers.iter().copied().step_by((numbers.len() / (SAMPLE_PER_CELL * wanted)).max(1)).collect();
+            numbers.iter().copied().step_by((numbers.len() / (SAMPLE_PER_CELL * wanted.max(1))).max(1)).collect();
         for _ in 0..if wanted > 1 { ROUNDS } else { 0 } {
             means = Means::of(rows, &sample, &means.nearest(rows, &sample), &means);
         }
         let cell_of = means.nearest(rows, numbers);
-        let mut counts = vec![0; wanted.min(numbers.len())];
+        let mut counts = vec![0; wanted];
         cell_of.iter().for_each(|cell| counts[*cell as usize] += 1);
         let mut order: Vec<u32> = (0..numbers.len() as u32).collect();
         order.sort_by_key(|row| cell_of[*row as usize]);

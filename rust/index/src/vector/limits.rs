@@ -45,6 +45,9 @@ pub(super) const DEVIATIONS: f32 = 2.5;
 /// A snapshot of fewer rows has one cell: all of them are looked at soon enough.
 pub(super) const CELLED_ROWS_MIN: usize = 4_096;
 
+/// There are no more cells than leave each so many rows on average: the last block of each is half empty.
+pub(super) const CELL_ROWS_MIN: usize = 256;
+
 /// How many rows for each cell the cells are learnt from, and how often they are moved. faiss warns below 39 points a centre;
 /// more rounds than these changed hardly any row's cell.
 pub(super) const SAMPLE_PER_CELL: usize = 64;

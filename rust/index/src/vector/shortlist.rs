@@ -63,7 +63,10 @@ impl<'a> Estimates<'a> {
         loop {
             while let Some(sight) = self.ahead.pop_if(|sight| sight.most >= self.top.floor) {
                 self.look_at(&sight);
-                self.top.settle();
+                // From then on it settles by itself, whenever it has grown: to do so at each cell takes longer than the cell.
+                if self.top.floor == f32::NEG_INFINITY {
+                    self.top.settle();
+                }
             }
             self.top.settle();
             let ordinals = in_order(self.top.kept.iter().map(|(ordinal, _)| *ordinal).collect());
