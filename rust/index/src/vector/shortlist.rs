@@ -93,8 +93,9 @@ impl<'a> Estimates<'a> {
             if wanted == 0 {
                 continue;
             }
-            let mut reach = [0.0; BLOCK];
-            wanted &= self.signs.estimate((&self.query, sight), DEVIATIONS, block, self.top.floor, &mut reach);
+            self.seen.push(Seen { block, sight: *sight, reach: [0.0; BLOCK] });
+            let Some(Seen { reach, .. }) = self.seen.last_mut() else { continue };
+            wanted &= self.signs.estimate((&self.query, sight), DEVIATIONS, block, self.top.floor, reach);
             let owners = self.signs.owners(block);
             while wanted != 0 {
                 let row = wanted.trailing_zeros() as usize;
@@ -103,7 +104,6 @@ impl<'a> Estimates<'a> {
                     self.top.push(owners[row], reach[row]);
                 }
             }
-            self.seen.push(Seen { block, sight: *sight, reach });
         }
     }
 
