@@ -210,8 +210,10 @@ impl Engine {
         let files = files_from_json(&manifest.as_object_mut()?.remove("files")?)?;
         let position = manifest["last_change"].as_i64()?;
         // When an older copy of the record was put back, its rows may have the sealed rows' numbers and other texts.
-        let known = self.record.read(|reader| Ok::<_, EngineError>(reader.seals(context)?)).ok()?;
-        if !known.contains(&current.name) || manifest != self.manifest_at(context, bound, position) {
+        let is_known = self.record.read(|reader| {
+            Ok::<_, EngineError>(reader.has_change(position)? && reader.seals(context)?.contains(&current.name))
+        });
+        if !is_known.ok()? || manifest != self.manifest_at(context, bound, position) {
             return None;
         }
         let partition = Partition::open(&folder, &files, bound.map(|embedder| embedder.dimensions)).ok()?;

@@ -78,6 +78,14 @@ impl<'a> Reader<'a> {
         Ok(oldest <= after + 1)
     }
 
+    /// Whether change `number` is in the log.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn has_change(&self, number: i64) -> Result<bool, StoreError> {
+        Ok(self.connection.prepare_cached("SELECT 1 FROM change WHERE number = ?1")?.exists([number])?)
+    }
+
     /// The names of the sealed indexes of a context that this record knows: the last, and the one before. An older copy of
     /// the record that was put back does not know those that were made since, whatever was written to it.
     ///
