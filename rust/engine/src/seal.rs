@@ -168,7 +168,8 @@ impl Engine {
         let published = write_generation(&folder, snapshot, &mut manifest).map_err(EngineError::from);
         let published = published.and_then(|(written, crc)| {
             // First: an index that the record does not know is of no use to anybody.
-            self.record.write(|writer| Ok::<_, EngineError>(writer.note_seal(context, &name)?))?;
+            let before = current(&root).map(|current| current.name);
+            self.record.write(|writer| Ok::<_, EngineError>(writer.note_seal(context, &name, before.as_deref())?))?;
             publish(&root, &Current { crc, name: name.clone() })?;
             Ok(written)
         });

@@ -122,6 +122,15 @@ fn assert_recall(vectors: &Vectors, queries: &[UnitQuery], when: &str) {
 
 /// The same vectors by way of the files of a snapshot, of which `spoil` may change one.
 fn through_files(vectors: &Vectors, spoil: impl FnOnce(&mut Vec<u8>)) -> Option<Vectors> {
+    sealed_while(vectors, spoil, |_| ())
+}
+
+/// As [`through_files`], of vectors that change while they are written.
+fn sealed_while(
+    vectors: &Vectors,
+    spoil: impl FnOnce(&mut Vec<u8>),
+    meanwhile: impl FnOnce(&mut Vectors),
+) -> Option<Vectors> {
     let folder = tempfile::tempdir().unwrap();
     let kept = vectors.to_keep(&vectors.live);
     let (mut codes, mut exact) = (Vec::new(), Vec::new());
@@ -134,8 +143,10 @@ fn through_files(vectors: &Vectors, spoil: impl FnOnce(&mut Vec<u8>)) -> Option<
         Mapped::open(&path, sum_of(&path).unwrap()).unwrap()
     };
     let kept = Kept::new(mapped("codes", codes), mapped("exact", exact), kept.shape())?;
+    let mut now = vectors.clone();
+    meanwhile(&mut now);
     let numbers: Vec<u32> = vectors.live.iter().collect();
-    Some(vectors.resealed(kept, |ordinal| numbers.binary_search(&ordinal).ok().map(|number| number as u32)))
+    Some(now.resealed(kept, |ordinal| numbers.binary_search(&ordinal).ok().map(|number| number as u32)))
 }
 
 fn sealed(vectors: &Vectors) -> Vectors {
@@ -288,6 +299,36 @@ fn snapshot_gives_back_what_lives() {
         assert_eq!(changed.search(&query, None, k, k).hits, changed.compacted().search(&query, None, k, k).hits);
     }
     assert!(kept(&Vectors::new(20)).unwrap().search(&query, None, 10, 10).hits.is_empty());
+}
+
+/// I4: what changes while a snapshot is written, and gaps before it, leave a filter's rows as they are.
+#[test]
+fn filter_holds_though_vectors_changed_while_they_were_sealed() {
+    let mut chance = Chance(37);
+    let mut vectors = Vectors::new(20);
+    (0..4_000).for_each(|ordinal| vectors.put(ordinal, &chance.vector(20)).unwrap());
+    // From here on no number in the snapshot is its ordinal.
+    vectors.remove(3);
+    let moved = chance.vector(20);
+    let sealed = sealed_while(
+        &vectors,
+        |_| (),
+        |vectors| {
+            // The last rows of blocks, and some others.
+            (32..4_000).step_by(32).for_each(|ordinal| vectors.remove(ordinal));
+            (40..4_000).step_by(96).for_each(|ordinal| vectors.put(ordinal, &moved).unwrap());
+        },
+    );
+    let sealed = sealed.unwrap();
+    let mask: RoaringBitmap = (0..4_000).filter(|ordinal| ordinal % 100 < 60).collect();
+    for _ in 0..20 {
+        let query = UnitQuery::new(&chance.vector(20), 20).unwrap();
+        let truth = brute_force(&sealed, &query, &mask, 10);
+        let found = masked(&sealed, &query, &mask, 10);
+        assert_eq!(found.plan.tier, Tier::Signs);
+        assert!(found.hits.iter().all(|(ordinal, _)| mask.contains(*ordinal)));
+        assert!(truth.iter().filter(|hit| found.hits.contains(hit)).count() >= 9);
+    }
 }
 
 /// Cells that do not add up are refused, whatever their checksum says.

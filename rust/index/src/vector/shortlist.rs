@@ -5,7 +5,7 @@
 //! rows within [`DEVIATIONS`] standard errors of that are read too. Where the estimates of those hits prove to err by more
 //! than is said, they are of no use for this embedder.
 //!
-//! This uses nothing but the query and the vectors. Anything remembered between searches would depend on when it was
+//! This uses nothing but the query, the vectors and their cells. Anything remembered between searches would depend on when it was
 //! learnt, and two processes could answer differently (I3, I14).
 
 use super::best::Hit;

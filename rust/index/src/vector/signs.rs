@@ -48,7 +48,8 @@ pub(super) struct Signs {
     /// expect for a unit of `‖q − c‖`, and what is added to `⟨c, q⟩`.
     blocks: Table<f32>,
     owners: Vec<u32>,
-    /// For each block, the first of its rows' owners when these followed one another, as the last row was added.
+    /// For each block, the first of its rows' owners when these followed one another as its last row was given to one, and none
+    /// has changed since.
     runs: Vec<Option<u32>>,
 }
 
@@ -138,9 +139,9 @@ impl Signs {
         for row in rows {
             let slot = self.slot(row);
             self.owners[slot] = owner;
-            if slot % BLOCK == BLOCK - 1 && owner != NOBODY {
-                self.runs[slot / BLOCK] = self.owners[..=slot].last_chunk().and_then(run_of);
-            }
+            // A run of former owners would be looked up under their numbers.
+            let is_whole = slot % BLOCK == BLOCK - 1 && owner != NOBODY;
+            self.runs[slot / BLOCK] = self.owners[..=slot].last_chunk().filter(|_| is_whole).and_then(run_of);
         }
     }
 

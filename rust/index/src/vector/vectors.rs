@@ -11,7 +11,7 @@ use super::unit::{UnitQuery, normalise_row};
 /// The vectors of many memories, each a dense ordinal with one row or several.
 ///
 /// Removing clears one bit and leaves the rows where they are; [`Vectors::compacted`] leaves them
-/// behind. Equal contents give equal hits, however they came about.
+/// behind. Equal contents give equal hits, however they came about, but for those that a snapshot keeps by cells.
 #[derive(Debug, Clone)]
 pub struct Vectors {
     pub(super) rows: Rows,

@@ -161,7 +161,7 @@ pub fn see_one_name(database: &Path) -> Result<(), StoreError> {
         let leavings = leavings::names_of(database);
         let names = std::fs::metadata(database).map_or(1, |found| found.nlink());
         if names > leavings + 1 {
-            let problem = "is one file with that of another folder (a hard link), each with a log of its own";
+            let problem = "has another name too (a hard link), and each name has a log of its own";
             return Err(StoreError::Linked(format!("{} {problem}", database.display())));
         }
     }

@@ -384,6 +384,7 @@ impl Record {
     /// # Errors
     /// When another process keeps the record busy, or a copy cannot be removed.
     pub fn compact(&self) -> Result<(), StoreError> {
+        self.writing(|connection| self.see_room_to_rewrite(connection))?;
         let is_emptied = match self.rewritten() {
             Err(StoreError::Full) => {
                 // What a purge has freed lies in the record until it is rewritten.
@@ -403,7 +404,6 @@ impl Record {
     /// Writes the record anew and moves it out of the log. Whether the log is empty now.
     fn rewritten(&self) -> Result<bool, StoreError> {
         self.writing(|connection| {
-            self.see_room_to_rewrite(connection)?;
             connection.execute_batch("VACUUM")?;
             self.checkpoint(connection, "TRUNCATE")
         })

@@ -135,13 +135,14 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Notes that an index of a context is about to be sealed under `name`: see [`Reader::seals`].
+    /// Notes that an index of a context is about to be sealed under `name`, in the place of `current`: see [`Reader::seals`].
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn note_seal(&self, context: &Context, name: &str) -> Result<(), StoreError> {
-        let known = self.seals(context)?;
-        let names = std::iter::once(name).chain(known.first().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    pub fn note_seal(&self, context: &Context, name: &str, current: Option<&str>) -> Result<(), StoreError> {
+        // Until the new one is in its place, and when it never comes there, the one that is goes on being known.
+        let known = self.seals(context)?.into_iter().find(|known| Some(known.as_str()) == current);
+        let names = std::iter::once(name).chain(known.as_deref()).collect::<Vec<_>>().join(" ");
         let sql = "INSERT INTO setting (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2";
         self.connection.prepare_cached(sql)?.execute([seals_of(context), names])?;
         Ok(())
