@@ -116,7 +116,7 @@ def test_record_of_two_folders_is_refused_in_both(tmp_path: Path) -> None:
     shutil.copytree(place, linked, copy_function=os.link)
     before = _bytes(tmp_path)
     for folder in (place, linked):
-        with pytest.raises(errors.StoreError, match=r"record.sqlite3 is one file with .*memkura backup"):
+        with pytest.raises(errors.StoreError, match=r"record.sqlite3 has another name .*memkura backup"):
             memkura.open(folder, embedder=None)
     assert _bytes(tmp_path) == before
     shutil.copytree(linked, tmp_path / "copy")
