@@ -21,7 +21,7 @@ const SUSPENSIONS: u64 = CLOSED - SUSPENSION;
 /// Those inside.
 const COUNT: u64 = SUSPENSION - 1;
 
-/// How long a waiting thread sleeps between looks; a fork holds the gate for less.
+/// How long a waiting thread sleeps between looks: less than what it waits for takes.
 pub const LOOK_EVERY: Duration = Duration::from_micros(50);
 
 /// Proof that a verb is inside; leaving is dropping it.

@@ -67,7 +67,7 @@ struct Open;
 /// Every engine of this process. A thread may keep one that its owner let go of, and a fork has to find it all the same.
 static ALL: Mutex<Vec<(Weak<Engine>, Weak<Open>)>> = Mutex::new(Vec::new());
 
-/// Every open engine of this process. One that is being closed meanwhile is waited for.
+/// Every engine of this process that was not dropped yet, closed ones too. One that is being dropped is waited for.
 #[must_use]
 pub fn open_engines() -> Vec<Arc<Engine>> {
     let all = locked(&ALL).clone();

@@ -154,19 +154,13 @@ impl Snapshot {
             if let Some(vectors) = vectors {
                 write_file(&folder.join(CODES), |file| vectors.write_codes(file))?;
                 write_file(&folder.join(VECTORS), |file| vectors.write_exact(file))?;
-                let open = |name: &str| {
-                    let path = folder.join(name);
-                    Mapped::open(&path, sum_of(&path)?)
-                };
-                kept = Kept::new(open(CODES)?, open(VECTORS)?, vectors.shape());
+                kept = Kept::new(just_written(folder, CODES)?, just_written(folder, VECTORS)?, vectors.shape());
                 if kept.is_none() {
                     return Err(damaged(&folder.join(CODES)));
                 }
             }
-            let path = folder.join(TEXT);
-            write_file(&path, |file| text.write(file))?;
-            // From here on the system holds it, and takes back what nobody reads.
-            text = Sealed::read(Mapped::open(&path, sum_of(&path)?)?).ok_or_else(|| damaged(&path))?;
+            write_file(&folder.join(TEXT), |file| text.write(file))?;
+            text = Sealed::read(just_written(folder, TEXT)?).ok_or_else(|| damaged(&folder.join(TEXT)))?;
         }
         Ok(Written { text, vectors: kept, rows, edits })
     }
@@ -181,6 +175,12 @@ pub struct Written {
     /// The row and version of each document.
     pub(crate) rows: Vec<(i64, i64)>,
     pub(crate) edits: u64,
+}
+
+/// A file of a snapshot, mapped: the system holds it then, and takes back what nobody reads.
+fn just_written(folder: &Path, name: &str) -> Result<Mapped, IndexError> {
+    let path = folder.join(name);
+    Mapped::open(&path, sum_of(&path)?)
 }
 
 fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<(), IndexError> {

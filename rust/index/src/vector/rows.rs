@@ -36,14 +36,22 @@ impl Rows {
 
     /// The rows that a snapshot kept, each ordinal's after those of the ordinals before it.
     pub fn kept(kept: Kept) -> Self {
-        let Kept { dim, signs, codes, scales, exact, counts } = kept;
-        let mut rows = Self { dim, spans: Vec::new(), signs, codes, scales, exact };
-        let mut first = 0;
-        for (ordinal, count) in (0..).zip(counts) {
-            rows.own(ordinal, Span { first, count });
-            first += count;
-        }
+        let (mut rows, spans) = Self::unowned(kept);
+        (0..).zip(spans).for_each(|(ordinal, span)| rows.own(ordinal, span));
         rows
+    }
+
+    /// The same, as nobody's, and which rows each ordinal had.
+    pub fn unowned(kept: Kept) -> (Self, Vec<Span>) {
+        let Kept { dim, signs, codes, scales, exact, counts } = kept;
+        let mut first = 0;
+        let spans = counts.into_iter().map(|count| {
+            let span = Span { first, count };
+            first += count;
+            span
+        });
+        let spans = spans.collect();
+        (Self { dim, spans: Vec::new(), signs, codes, scales, exact }, spans)
     }
 
     pub fn dim(&self) -> usize {
@@ -120,22 +128,13 @@ impl Rows {
         }
     }
 
-    /// How far ordinals that ever owned rows are numbered.
-    pub fn ordinals(&self) -> u32 {
-        self.spans.len() as u32
-    }
-
-    /// Makes `ordinal` own the rows that are `other`'s in `before`, of which this is a copy.
-    pub fn adopt(&mut self, ordinal: u32, before: &Self, other: u32) {
-        self.own(ordinal, before.span(other));
-    }
-
     /// Walks ordinals in the order given, resolved to row numbers.
     pub fn walk(&self, ordinals: impl Iterator<Item = u32>, visit: impl FnMut(&Block)) {
         walk(&self.spans, ordinals, visit);
     }
 
-    fn own(&mut self, ordinal: u32, span: Span) {
+    /// Makes an ordinal that owns none the owner of these rows.
+    pub fn own(&mut self, ordinal: u32, span: Span) {
         let at = ordinal as usize;
         if at >= self.spans.len() {
             self.spans.resize(at + 1, Span::default());
@@ -150,8 +149,7 @@ impl Rows {
 
     /// The rows of an ordinal.
     pub fn range(&self, ordinal: u32) -> Range<usize> {
-        let span = self.span(ordinal);
-        span.first as usize..(span.first + span.count) as usize
+        self.span(ordinal).range()
     }
 }
 

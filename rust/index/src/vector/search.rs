@@ -8,7 +8,7 @@ use super::kernels::kernels;
 use super::limits::SURE_HITS_MIN;
 use super::plan::{Plan, Tier, choose, is_too_long, shortlist_len};
 use super::scan::{Found, codes, exact};
-use super::shortlist::Estimates;
+use super::shortlist::{Estimates, are_fair};
 use super::unit::UnitQuery;
 use super::vectors::Vectors;
 use crate::bits::{Among, Bits};
@@ -82,8 +82,9 @@ impl Vectors {
         let nearest = estimates.nearest(k);
         let found = codes(&self.rows, query, nearest.ordinals.iter().copied(), k, Found::default());
         let sure = &found.hits[..sure.clamp(SURE_HITS_MIN, k).min(found.hits.len())];
-        let least = sure.last().filter(|_| estimates.are_fair(&self.rows, sure)).map(|hit| hit.score);
-        let likely = least.map(|least| estimates.likely(least, &nearest, &self.rows, sure));
+        let found_so = estimates.of_hits(&self.rows, sure);
+        let least = sure.last().filter(|_| are_fair(&found_so)).map(|hit| hit.score);
+        let likely = least.map(|least| estimates.likely(least, &nearest, &found_so));
         if let Some(likely) = likely.filter(|likely| !is_too_long(likely.len(), matches.len())) {
             return (Tier::Signs, codes(&self.rows, query, likely.into_iter(), k, found));
         }

@@ -5,8 +5,8 @@
 //! rows within [`DEVIATIONS`] standard errors of that are read too. Where the estimates of those hits prove to err by more
 //! than is said, they are of no use for this embedder.
 //!
-//! This uses nothing but the query, the vectors and their cells. Anything remembered between searches would depend on when it was
-//! learnt, and two processes could answer differently (I3, I14).
+//! This uses nothing but the query, the vectors and their cells. Anything remembered between searches would depend on
+//! when it was learnt, and two processes could answer differently (I3, I14).
 
 use super::best::Hit;
 use super::kernels::BLOCK;
@@ -36,6 +36,15 @@ struct Seen {
     sight: Sight,
     /// Rows outside the mask are in it too.
     reach: [f32; BLOCK],
+}
+
+/// What was estimated of a hit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Estimated {
+    hit: Hit,
+    sight: Sight,
+    reach: f32,
+    error: f32,
 }
 
 /// Those that are likely to be nearest.
@@ -107,46 +116,30 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// Whether the estimates of these hits were as good as is said: on average they lie no more than one standard error low.
-    /// Where they do, so may those of others that were never looked at.
-    pub fn are_fair(&self, rows: &Rows, hits: &[Hit]) -> bool {
-        let deviations = self.hits(rows, hits).filter_map(|(hit, seen, at)| {
-            let error = self.signs.error(&seen.sight, (seen.block, at));
-            (error > 0.0).then(|| (hit.score - seen.reach[at]) / error + DEVIATIONS)
-        });
-        let (sum, count) = deviations.fold((0.0, 0.0), |(sum, count), deviation| (sum + deviation, count + 1.0));
-        sum <= count
-    }
-
-    /// Each of these hits, with its row that reaches furthest.
-    fn hits(&self, rows: &Rows, hits: &[Hit]) -> impl Iterator<Item = (Hit, &Seen, usize)> {
-        let places = hits.iter().flat_map(|hit| {
-            rows.range(hit.ordinal).map(|row| {
-                let (block, at) = self.signs.place(row);
-                (block, at, *hit)
-            })
-        });
+    /// What was estimated of each of these hits, of its row that reaches furthest.
+    pub fn of_hits(&self, rows: &Rows, hits: &[Hit]) -> Vec<Estimated> {
+        let places = hits.iter().flat_map(|hit| rows.range(hit.ordinal).map(|row| (self.signs.place(row), *hit)));
         let mut places: Vec<_> = places.collect();
-        places.sort_unstable_by_key(|(block, ..)| *block);
-        let mut found: Vec<(Hit, &Seen, usize)> = Vec::new();
-        for seen in &self.seen {
-            let first = places.partition_point(|(block, ..)| *block < seen.block);
-            let here = places[first..].iter().take_while(|(block, ..)| *block == seen.block);
-            found.extend(here.map(|(_, at, hit)| (*hit, seen, *at)));
+        places.sort_unstable_by_key(|((block, _), _)| *block);
+        let mut found: Vec<Estimated> = Vec::new();
+        for Seen { block, sight, reach } in &self.seen {
+            let first = places.partition_point(|((before, _), _)| before < block);
+            let here = places[first..].iter().take_while(|((there, _), _)| there == block);
+            found.extend(here.map(|(place, hit)| {
+                let error = self.signs.error(sight, *place);
+                Estimated { hit: *hit, sight: *sight, reach: reach[place.1], error }
+            }));
         }
-        found.sort_unstable_by(|(one, seen, at), (other, others, there)| {
-            other.cmp(one).then(others.reach[*there].total_cmp(&seen.reach[*at]))
-        });
-        found.dedup_by_key(|(hit, ..)| hit.ordinal);
-        found.into_iter()
+        found.sort_unstable_by(|one, other| other.hit.cmp(&one.hit).then(other.reach.total_cmp(&one.reach)));
+        found.dedup_by_key(|estimated| estimated.hit.ordinal);
+        found
     }
 
-    /// The others that are likely to reach `least`, in cells that are likely to hold such: in any, when the cells of these
-    /// `hits` were hardly likely to.
-    pub fn likely(&mut self, least: f32, nearest: &Nearest, rows: &Rows, hits: &[Hit]) -> Vec<u32> {
-        let strained =
-            self.hits(rows, hits).filter(|(_, seen, _)| seen.sight.is_strained(least, STRAINED_SHARE)).count();
-        let is_unlike = strained.saturating_mul(STRAINED_ONE_IN) > hits.len();
+    /// The others that are likely to reach `least`, in cells that are likely to hold such: in any, when the cells of the sure
+    /// hits were hardly likely to.
+    pub fn likely(&mut self, least: f32, nearest: &Nearest, sure: &[Estimated]) -> Vec<u32> {
+        let strained = sure.iter().filter(|estimated| estimated.sight.is_strained(least, STRAINED_SHARE)).count();
+        let is_unlike = strained.saturating_mul(STRAINED_ONE_IN) > sure.len();
         while let Some(sight) = self.ahead.pop_if(|sight| is_unlike || sight.most >= least) {
             self.look_at(&sight);
         }
@@ -162,6 +155,15 @@ impl<'a> Estimates<'a> {
         let rows = rows.flat_map(|seen| self.signs.owners(seen.block).iter().copied().zip(seen.reach));
         rows.filter(move |(owner, reach)| *reach >= least && is_match(*owner))
     }
+}
+
+/// Whether the estimates of hits were as good as is said: on average they lie no more than one standard error low. Where they
+/// do, so may those of others that were never looked at.
+pub(super) fn are_fair(hits: &[Estimated]) -> bool {
+    let deviations = hits.iter().filter(|estimated| estimated.error > 0.0);
+    let deviations = deviations.map(|Estimated { hit, reach, error, .. }| (hit.score - reach) / error + DEVIATIONS);
+    let (sum, count) = deviations.fold((0.0, 0.0), |(sum, count), deviation| (sum + deviation, count + 1.0));
+    sum <= count
 }
 
 fn in_order(mut ordinals: Vec<u32>) -> Vec<u32> {
@@ -268,7 +270,7 @@ mod tests {
             prop_assert!(nearest.ordinals.len() >= ordinals_min.min(everybody.len()));
             let least = all.get(rows - 1).map_or(f32::NEG_INFINITY, |row| row.1);
             prop_assert!(nearest.floor <= least);
-            let likely = estimates.likely(nearest.floor - drop, &nearest, &Rows::new(12), &[]);
+            let likely = estimates.likely(nearest.floor - drop, &nearest, &[]);
             let further = within(nearest.floor - drop);
             let others = further.into_iter().filter(|ordinal| !nearest.ordinals.contains(ordinal));
             prop_assert_eq!(likely, others.collect::<Vec<u32>>());

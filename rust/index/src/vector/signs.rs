@@ -117,6 +117,7 @@ impl Signs {
     /// About how many bytes of memory they take, mapped files left out.
     pub fn footprint(&self) -> usize {
         size_of::<f32>() * (self.blocks.tail_len() + self.owners.len() + self.slots.len())
+            + size_of::<Option<u32>>() * self.runs.len()
     }
 
     /// Adds a unit row, as nobody's.

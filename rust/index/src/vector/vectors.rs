@@ -36,14 +36,13 @@ impl Vectors {
     /// The same with the rows that a snapshot kept, as far as they are still those of the ordinal whose number there
     /// `number_of` tells; for nothing that is mapped takes memory.
     pub(crate) fn resealed(&self, kept: Kept, mut number_of: impl FnMut(u32) -> Option<u32>) -> Self {
-        let kept = Rows::kept(kept);
-        let mut rows = kept.clone();
-        (0..kept.ordinals()).for_each(|ordinal| rows.disown(ordinal));
+        let (mut rows, spans) = Rows::unowned(kept);
         for ordinal in &self.live {
-            let number = number_of(ordinal).filter(|number| kept.exact(*number) == self.rows.exact(ordinal));
-            match number {
-                Some(number) => rows.adopt(ordinal, &kept, number),
-                None => rows.append(ordinal, self.rows.exact(ordinal)),
+            let exact = self.rows.exact(ordinal);
+            let span = number_of(ordinal).and_then(|number| spans.get(number as usize));
+            match span.filter(|span| rows.exact.rows(span.range()) == exact) {
+                Some(span) => rows.own(ordinal, *span),
+                None => rows.append(ordinal, exact),
             }
         }
         Self { rows, live: self.live.clone() }

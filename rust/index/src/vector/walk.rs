@@ -9,6 +9,13 @@ pub(super) struct Span {
     pub count: u32,
 }
 
+impl Span {
+    /// The numbers of the rows.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.count) as usize
+    }
+}
+
 /// Some ordinals and the numbers of all their rows, in the same order.
 #[derive(Debug, Default)]
 pub(super) struct Block {
