@@ -451,12 +451,12 @@ fn longer_answers_begin_as_shorter_ones() {
         (0..WIDE).map(|at| wave(row % 110, at) + 0.7 * wave(row + 1_000, at)).collect()
     };
     let mut build = Build::new(Some(WIDE));
-    for row in 1..=4_000 {
+    for row in 1..=12_000 {
         let memory = memory(row, 1, &grouped(row), None, Status::Active);
         build.put(&memory, Some(&near(row))).expect("rows come in order");
     }
     let (partition, everything) = (build.finish(), Filter::everything());
-    for (word, question) in WORDS.iter().zip(5_000..) {
+    for (word, question) in WORDS.iter().zip(15_000..) {
         let unit = UnitQuery::new(&near(question), WIDE).expect("a finite vector");
         let answer = |k: usize| {
             let query = Query { k, neighbours: true, ..query(Some(word), Some(&unit), &everything) };

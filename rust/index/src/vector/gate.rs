@@ -306,7 +306,7 @@ fn snapshot_gives_back_what_lives() {
 fn filter_holds_though_vectors_changed_while_they_were_sealed() {
     let mut chance = Chance(37);
     let mut vectors = Vectors::new(20);
-    (0..4_000).for_each(|ordinal| vectors.put(ordinal, &chance.vector(20)).unwrap());
+    (0..16_000).for_each(|ordinal| vectors.put(ordinal, &chance.vector(20)).unwrap());
     // From here on no number in the snapshot is its ordinal.
     vectors.remove(3);
     let moved = chance.vector(20);
@@ -315,12 +315,12 @@ fn filter_holds_though_vectors_changed_while_they_were_sealed() {
         |_| (),
         |vectors| {
             // The last rows of blocks, and some others.
-            (32..4_000).step_by(32).for_each(|ordinal| vectors.remove(ordinal));
-            (40..4_000).step_by(96).for_each(|ordinal| vectors.put(ordinal, &moved).unwrap());
+            (32..16_000).step_by(32).for_each(|ordinal| vectors.remove(ordinal));
+            (40..16_000).step_by(96).for_each(|ordinal| vectors.put(ordinal, &moved).unwrap());
         },
     );
     let sealed = sealed.unwrap();
-    let mask: RoaringBitmap = (0..4_000).filter(|ordinal| ordinal % 100 < 60).collect();
+    let mask: RoaringBitmap = (0..16_000).filter(|ordinal| ordinal % 100 < 70).collect();
     for _ in 0..20 {
         let query = UnitQuery::new(&chance.vector(20), 20).unwrap();
         let truth = brute_force(&sealed, &query, &mask, 10);

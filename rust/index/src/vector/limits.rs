@@ -22,8 +22,9 @@ pub(super) const EXACT_MATCHES_MAX: u64 = 64;
 pub(super) const EXACT_SHARE: u64 = 4;
 
 /// Up to this many matches, and one more for so many that live, their i8 codes are read at once: signs are read for all
-/// that live, whether they match or not. Measured: see decision 0012.
-pub(super) const CODES_MATCHES_MAX: u64 = 1_500;
+/// that live, whether they match or not. Among so few every hit is found, and an index that grew, one that was sealed and
+/// one that was made anew answer alike (I3, I14). Measured: see decision 0013.
+pub(super) const CODES_MATCHES_MAX: u64 = 10_000;
 pub(super) const CODES_LIVE_PER_MATCH: u64 = 32;
 
 /// How many rows the signs pass on for each hit asked for, and how many at least: among so many lie nearly all of the hits,

@@ -4,7 +4,7 @@
 //! search reads the cheapest of them that still finds the right hits, and scores those by f32:
 //!
 //! - few matches, or nearly all wanted: every match by f32;
-//! - up to some thousand matches: i8 codes, whose error bound makes the result exact;
+//! - up to some ten thousand matches: i8 codes, whose error bound makes the result exact;
 //! - more: estimates from signs, with the error that each may have, leave those that are likely enough
 //!   to be hits, and codes rank these; if that leaves too many, the codes of all matches are read.
 //!

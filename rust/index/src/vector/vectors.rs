@@ -274,20 +274,20 @@ mod tests {
             (0..24).map(|at| ((seed * 24 + at) as f32 * 1.618).sin() + ((seed % 40 * 24 + at) as f32).cos()).collect()
         };
         let mut grown = Vectors::new(24);
-        (0..4_000).for_each(|ordinal| grown.put(ordinal, &vector(ordinal + 9_999)).unwrap());
-        (0..4_000).step_by(5).for_each(|ordinal| grown.remove(ordinal));
-        for ordinal in 0..3_700 {
+        (0..14_000).for_each(|ordinal| grown.put(ordinal, &vector(ordinal + 19_999)).unwrap());
+        (0..14_000).step_by(5).for_each(|ordinal| grown.remove(ordinal));
+        for ordinal in 0..13_700 {
             let rows = if ordinal % 3 == 0 { [vector(ordinal), vector(ordinal + 7)].concat() } else { vector(ordinal) };
             grown.put(ordinal, &rows).unwrap();
         }
-        (3_700..4_000).for_each(|ordinal| grown.remove(ordinal));
+        (13_700..14_000).for_each(|ordinal| grown.remove(ordinal));
         let rebuilt = grown.compacted();
-        let asked = query(&vector(20_000));
+        let asked = query(&vector(40_000));
         for (k, sure) in [(10, 10), (100, 32)] {
             let found = grown.search(&asked, None, k, sure);
             assert_eq!(found, rebuilt.search(&asked, None, k, sure));
             assert_eq!((found.hits.len(), found.plan.tier), (k, Tier::Signs));
-            let everything = grown.search(&asked, None, 3_700, 3_700);
+            let everything = grown.search(&asked, None, 13_700, 13_700);
             assert_eq!((&found.hits[..sure], everything.plan.tier), (&everything.hits[..sure], Tier::Exact));
         }
     }
@@ -307,10 +307,10 @@ mod tests {
             vector
         };
         let mut vectors = Vectors::new(384);
-        (0..4_000).for_each(|ordinal| vectors.put(ordinal, &vector(ordinal)).unwrap());
-        let exact = |asked: &UnitQuery| vectors.search(asked, None, 2_000, 2_000).hits[..10].to_vec();
+        (0..12_000).for_each(|ordinal| vectors.put(ordinal, &vector(ordinal)).unwrap());
+        let exact = |asked: &UnitQuery| vectors.search(asked, None, 4_000, 4_000).hits[..10].to_vec();
         let found = (0..40).map(|seed| {
-            let asked = query(&vector(seed * 101 + 5_000));
+            let asked = query(&vector(seed * 101 + 15_000));
             let hits = vectors.search(&asked, None, 10, 10).hits;
             exact(&asked).iter().filter(|hit| hits.contains(hit)).count()
         });
