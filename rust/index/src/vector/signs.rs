@@ -405,11 +405,18 @@ mod tests {
             signs.push(&[0.5; 4]);
             signs.own(at..at + 1, owner);
         }
-        for block in 0..signs.blocks() {
-            let rows = (0..).zip(signs.owners(block)).filter(|(_, owner)| mask.contains(**owner));
-            assert_eq!(signs.rows_of(block, &mask), rows.fold(0, |rows, (row, _)| rows | 1 << row));
-        }
+        let see = |signs: &Signs| {
+            for block in 0..signs.blocks() {
+                let rows = (0..).zip(signs.owners(block)).filter(|(_, owner)| mask.contains(**owner));
+                assert_eq!(signs.rows_of(block, &mask), rows.fold(0, |rows, (row, _)| rows | 1 << row));
+            }
+        };
+        see(&signs);
         assert_eq!(signs.runs, [Some(5), None, None]);
+        // Owners that change in the middle of a run leave none behind.
+        signs.own(0..1, 150);
+        signs.own(7..8, NOBODY);
+        see(&signs);
     }
 
     /// A vector with one number, and one that is the centre itself, are estimated exactly.
